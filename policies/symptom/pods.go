@@ -17,16 +17,17 @@ import (
 type Selection struct {
 	// Labels and Fields are the selectors of the list that has all of its Pods; empty for any.
 	Labels, Fields string
+	// UID of the workload.
+	UID types.UID
 
 	name string
-	uid  types.UID
 }
 
 // PodsOf returns the selection of the Pods of a workload: of a Pod, a Job, or an object of any kind with a Pod template and
 // a label selector. uid is that of the object in the cluster. It returns false for an object that has no Pods, or
 // whose Pods are not known by labels.
 func PodsOf(workload *unstructured.Unstructured, uid types.UID) (Selection, bool) {
-	out := Selection{name: workload.GetName(), uid: uid}
+	out := Selection{name: workload.GetName(), UID: uid}
 	switch workload.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
 		out.Fields = "metadata.name=" + out.name
@@ -57,10 +58,10 @@ func PodsOf(workload *unstructured.Unstructured, uid types.UID) (Selection, bool
 
 // Own returns those of the Pods that belong to the workload: the one that it is, and those that it, or a ReplicaSet of its
 // name, controls.
-func (s Selection) Own(pods []*corev1.Pod) []*corev1.Pod {
+func (s Selection) Own(pods []corev1.Pod) []*corev1.Pod {
 	var out []*corev1.Pod
-	for _, pod := range pods {
-		if pod.UID == s.uid || slices.ContainsFunc(pod.OwnerReferences, s.controls) {
+	for i := range pods {
+		if pod := &pods[i]; pod.UID == s.UID || slices.ContainsFunc(pod.OwnerReferences, s.controls) {
 			out = append(out, pod)
 		}
 	}
@@ -69,7 +70,7 @@ func (s Selection) Own(pods []*corev1.Pod) []*corev1.Pod {
 
 // controls reports whether an owner is the workload, or a ReplicaSet of it, whose name ends in a hash.
 func (s Selection) controls(owner metav1.OwnerReference) bool {
-	if owner.UID == s.uid {
+	if owner.UID == s.UID {
 		return true
 	}
 	hash, of := strings.CutPrefix(owner.Name, s.name+"-")

@@ -28,11 +28,11 @@ func TestPodsOf(t *testing.T) {
 		want     Selection
 		none     bool
 	}{
-		"a Deployment":                {manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", uid: "u"}},
-		"with expressions":            {manifest: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web}, spec: {selector: {matchExpressions: [{key: app, operator: In, values: [web, www]}]}, ` + template + `}}`, want: Selection{Labels: "app in (web,www)", name: "web", uid: "u"}},
-		"another project's workload":  {manifest: `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", uid: "u"}},
-		"a Job":                       {manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: tidy}, spec: {` + template + `}}`, want: Selection{Labels: "job-name=tidy", name: "tidy", uid: "u"}},
-		"a Pod":                       {manifest: `{apiVersion: v1, kind: Pod, metadata: {name: one}}`, want: Selection{Fields: "metadata.name=one", name: "one", uid: "u"}},
+		"a Deployment":                {manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", UID: "u"}},
+		"with expressions":            {manifest: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web}, spec: {selector: {matchExpressions: [{key: app, operator: In, values: [web, www]}]}, ` + template + `}}`, want: Selection{Labels: "app in (web,www)", name: "web", UID: "u"}},
+		"another project's workload":  {manifest: `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", UID: "u"}},
+		"a Job":                       {manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: tidy}, spec: {` + template + `}}`, want: Selection{Labels: "job-name=tidy", name: "tidy", UID: "u"}},
+		"a Pod":                       {manifest: `{apiVersion: v1, kind: Pod, metadata: {name: one}}`, want: Selection{Fields: "metadata.name=one", name: "one", UID: "u"}},
 		"a selector of everything":    {manifest: `{apiVersion: x.io/v1, kind: Set, metadata: {name: web}, spec: {selector: {}, ` + template + `}}`, none: true},
 		"one that is none":            {manifest: `{apiVersion: x.io/v1, kind: Set, metadata: {name: web}, spec: {selector: {matchExpressions: [{key: app, operator: Like}]}, ` + template + `}}`, none: true},
 		"a text as a selector":        {manifest: `{apiVersion: x.io/v1, kind: Set, metadata: {name: web}, spec: {selector: app, ` + template + `}}`, none: true},
@@ -50,8 +50,8 @@ func TestPodsOf(t *testing.T) {
 
 // TestWhosePodsTheyAre: a selector is text of a tenant's, and may fit Pods of others.
 func TestWhosePodsTheyAre(t *testing.T) {
-	pod := func(name, kind, owner, uid string) *corev1.Pod {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	pod := func(name, kind, owner, uid string) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if kind != "" {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: owner, UID: "other", Controller: ptr.To(true)}}
 		}
@@ -60,14 +60,14 @@ func TestWhosePodsTheyAre(t *testing.T) {
 		}
 		return p
 	}
-	it := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "itself", UID: "u"}}
-	all := []*corev1.Pod{
+	it := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "itself", UID: "u"}}
+	all := []corev1.Pod{
 		pod("of-its-replicaset", "ReplicaSet", "web-6f7d8", ""), pod("of-itself", "StatefulSet", "web", "u"), it,
 		pod("of-another-deployment", "ReplicaSet", "web-api-6f7d8", ""), pod("of-another-set", "StatefulSet", "web", ""),
 		pod("of-a-job", "Job", "web-1", ""), pod("of-nobody", "", "", ""),
 	}
 	var got []string
-	for _, p := range (Selection{name: "web", uid: "u"}).Own(all) {
+	for _, p := range (Selection{name: "web", UID: "u"}).Own(all) {
 		got = append(got, p.Name)
 	}
 	if diff := cmp.Diff([]string{"of-its-replicaset", "of-itself", "itself"}, got); diff != "" {

@@ -156,9 +156,9 @@ func (w wakes) whenClaimsStay() handler.EventHandler {
 	}}
 }
 
-// whenWorkChanges wakes the Kustomizations of what a cluster does not hold any more, or cannot let go of, and of what it
-// holds the latest of now: that is no news to the binding, where what it held before did as well. Of a Namespace,
-// which has no binding, all is news.
+// whenWorkChanges wakes the Kustomizations of what a cluster does not hold any more, or cannot let go of, of what it
+// holds the latest of now, and of what its Pods say: that is no news to the binding. Of a Namespace, which has no binding,
+// all is news.
 func (w wakes) whenWorkChanges() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -174,7 +174,7 @@ func (w wakes) whenWorkChanges() handler.EventHandler {
 				}
 				return
 			}
-			if !rollup.Behind(was) || rollup.Behind(is) {
+			if caughtUp := rollup.Behind(was) && !rollup.Behind(is); !caughtUp && rollup.PodsOf(was) == rollup.PodsOf(is) {
 				return
 			}
 			b, found, err := bindings.Get(ctx, w.hub, key)

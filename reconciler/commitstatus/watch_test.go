@@ -103,10 +103,18 @@ func TestWhichWorksAreNews(t *testing.T) {
 		}
 		return out
 	}
+	says := func(w *workv1alpha1.Work, why string) *workv1alpha1.Work {
+		w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkPodsReady, Status: metav1.ConditionFalse, Reason: why, Message: why, ObservedGeneration: w.Generation})
+		return w
+	}
 	for name, tc := range map[string]struct {
 		was, is *workv1alpha1.Work
 		want    bool
 	}{
+		"its Pods say why they do not start":     {work(2, 2, "web-service"), says(work(2, 2, "web-service"), "ErrImagePull"), true},
+		"they say another thing":                 {says(work(2, 2, "web-service"), "ErrImagePull"), says(work(2, 2, "web-service"), "CrashLoopBackOff"), true},
+		"they say the same":                      {says(work(2, 2, "web-service"), "ErrImagePull"), says(work(2, 2, "web-service"), "ErrImagePull"), false},
+		"they have nothing to say any more":      {says(work(2, 2, "web-service"), "ErrImagePull"), work(2, 2, "web-service"), true},
 		"it has caught up":                       {work(2, 1, "web-service"), work(2, 2, "web-service"), true},
 		"it has yet to":                          {work(1, 1, "web-service"), work(2, 1, "web-service"), false},
 		"it had before":                          {work(2, 2, "web-service"), work(2, 2, "web-service"), false},

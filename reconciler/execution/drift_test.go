@@ -156,6 +156,6 @@ func loopOf(t *testing.T, w *worker, s *state) (loop.Next, error) {
 	if err != nil || s.blocked != nil {
 		return next, err
 	}
-	_, err = w.describer.describe(t.Context(), s)
-	return next, err
+	after, err := w.describer.describe(t.Context(), s)
+	return soonest(next, after), err
 }

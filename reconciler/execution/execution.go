@@ -37,6 +37,9 @@ type Options struct {
 	Wait time.Duration
 	// MaxWait is how long such a write waits in total; zero means 1 s.
 	MaxWait time.Duration
+	// Patience is how long a workload may not be ready before its Pods are looked at; zero means
+	// 30 s.
+	Patience time.Duration
 	// Hold returns why nothing may be changed in a cluster; nil, and a nil answer, mean that
 	// there is no hold. Wake is called when a hold ends.
 	Hold func(cluster string) *hubclaim.Hold

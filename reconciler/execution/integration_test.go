@@ -43,6 +43,7 @@ func TestFleet(t *testing.T) {
 		{"a namespace of the hub is made in the member", testNamespace},
 		{"the namespaces of the member's own are left alone", testOwnNamespaces},
 		{"a workload runs and its status comes back, in few writes", testWorkload},
+		{"what does not start says why", testNotStarting},
 		{"a change reaches the member", testLatency},
 		{"what others change of ours is put back, and nothing else", testDrift},
 		{"what is removed in the member is made again", testRemovedInMember},

@@ -3,8 +3,11 @@ package execution
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
+	"github.com/flotilla-io/flotilla/reconciler/execution/symptoms"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -23,6 +27,7 @@ import (
 type member interface {
 	reader
 	writer
+	symptoms.Member
 }
 
 type reader interface {
@@ -38,7 +43,19 @@ type writer interface {
 	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (gone bool, err error)
 }
 
-var _ member = (*members.Member)(nil)
+// connection is a connected member.
+type connection struct{ *members.Member }
+
+var _ member = connection{}
+
+// Pods returns Pods of a namespace of the member, as many as the options say at most.
+func (c connection) Pods(ctx context.Context, namespace string, options metav1.ListOptions) ([]corev1.Pod, error) {
+	list, err := c.Clients().CoreV1().Pods(namespace).List(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("list the Pods of namespace %s: %w", namespace, err)
+	}
+	return list.Items, nil
+}
 
 // connections returns the members that are connected.
 type connections func(cluster string) (member, bool)
@@ -47,7 +64,7 @@ type connections func(cluster string) (member, bool)
 func connectionsOf(registry *members.Registry) connections {
 	return func(cluster string) (member, bool) {
 		if m, ok := registry.Get(cluster); ok {
-			return m, true
+			return connection{m}, true
 		}
 		return nil, false // a nil interface, not a typed nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,10 @@ func (y *yard) Served(_ context.Context, gvk schema.GroupVersionKind) (schema.Gr
 
 func (y *yard) Autoscaled(context.Context, schema.GroupVersionKind, types.NamespacedName) (bool, error) {
 	return false, nil
+}
+
+func (y *yard) Pods(context.Context, string, metav1.ListOptions) ([]corev1.Pod, error) {
+	return nil, nil
 }
 
 func (y *yard) Standing() hubclaim.Standing { return hubclaim.Standing{} }

@@ -59,6 +59,7 @@ type edge struct {
 	forbidden  string // the user who may do nothing
 	conflicts  bool   // whether any resource version is a conflict
 	keeps      bool   // whether what is deleted is there for a while
+	pods       []corev1.Pod
 }
 
 func (e *edge) ask(format string, args ...any) {
@@ -84,6 +85,11 @@ func (e *edge) Served(_ context.Context, gvk schema.GroupVersionKind) (schema.Gr
 func (e *edge) Autoscaled(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName) (bool, error) {
 	e.ask("autoscaled %s", key.Name)
 	return e.autoscaled, e.silent
+}
+
+func (e *edge) Pods(_ context.Context, _ string, options metav1.ListOptions) ([]corev1.Pod, error) {
+	e.ask("pods %s", options.LabelSelector)
+	return e.pods, nil
 }
 
 func (e *edge) Standing() hubclaim.Standing { return e.standing }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
+	"github.com/flotilla-io/flotilla/reconciler/execution/symptoms"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -93,6 +95,19 @@ func (s *state) drifts() []*drift.Drift {
 	out := make([]*drift.Drift, len(s.objects))
 	for i := range s.objects {
 		out[i] = s.objects[i].drift
+	}
+	return out
+}
+
+// reported returns what is known of all objects, by ordinal; nothing of those that are not the Work's.
+func (s *state) reported() []symptoms.Object {
+	out := make([]symptoms.Object, len(s.objects))
+	for i := range s.objects {
+		o := &s.objects[i]
+		out[i] = symptoms.Object{Kind: o.GVK.GroupKind(), Known: o.known, Manifest: func() (*unstructured.Unstructured, error) { return o.Object(s.work) }}
+		if o.observed != nil && s.owner().Has(o.observed) {
+			out[i].Observed = o.observed
+		}
 	}
 	return out
 }

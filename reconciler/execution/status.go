@@ -18,12 +18,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/symptoms"
 )
 
 // describer computes the statuses of Works. It writes none.
 type describer struct {
-	clock   clock.PassiveClock
-	records sealed
+	clock    clock.PassiveClock
+	records  sealed
+	symptoms *symptoms.Symptoms
 }
 
 // sealed turns records into what is written into a Work's status.
@@ -31,8 +33,8 @@ type sealed interface {
 	Sealed(applied []workv1alpha1.AppliedHash) []workv1alpha1.AppliedHash
 }
 
-// describe computes the status of the Work.
-func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
+// describe computes the status of the Work. It asks the member for the Pods of a workload that does not become ready.
+func (d *describer) describe(ctx context.Context, s *state) (loop.Next, error) {
 	status := s.work.Status.DeepCopy()
 	now := metav1.NewTime(d.clock.Now())
 	set := func(c metav1.Condition) {
@@ -64,7 +66,7 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 	}
 	status.ManifestStatuses = manifests
 	s.status = status
-	return loop.Next{}, nil
+	return loop.Next{After: d.symptoms.Report(ctx, s.member, s.work, s.reported(), status)}, nil
 }
 
 // stands returns the condition Applied for the present generation of a suspended Work, if its manifests are those that

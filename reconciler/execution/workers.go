@@ -32,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
 	"github.com/flotilla-io/flotilla/reconciler/execution/records"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/symptoms"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -73,11 +74,11 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	inspector := drift.New(cluster, p.retention, pauses, p.recorder, p.drifts)
 	way := link{cluster: cluster, connected: p.connected}
 	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
-	announced := &guard.Announced{}
+	announced, pods := &guard.Announced{}, symptoms.New(p.options.Clock, p.options.Patience)
 	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries, clock: p.options.Clock}
 	return &worker{
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
-		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced},
+		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced, pods},
 
 		reader:   &workReader{hub: p.hub, wrote: p.wrote, finalizer: ends, connected: p.connected, manifests: manifests, records: applied},
 		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes},
@@ -88,7 +89,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 			records: applied, renames: renames, releases: &releases{hub: p.hub, queue: queue},
 		},
 		tidier:    &tidier{manifests: manifests, remover: removes},
-		describer: &describer{clock: p.options.Clock, records: applied},
+		describer: &describer{clock: p.options.Clock, records: applied, symptoms: pods},
 		reporter: &reporter{
 			hub: p.hub, wrote: p.wrote, delayed: p.delayed, records: applied, finalizer: ends, recorder: p.recorder, clock: p.options.Clock, announced: announced,
 		},
