@@ -123,7 +123,7 @@ func (a alerts) target(ctx context.Context, ks *kustomizev1.Kustomization, alert
 		return target{}, false, fmt.Errorf("read the Provider %s: %w", alert.Spec.ProviderRef.Name, err)
 	}
 	if err != nil {
-		return target{}, false, fmt.Errorf("no commit is told of for Alert %s: the Provider %s does not exist%s: %w", alert.Name, alert.Spec.ProviderRef.Name, propagation.DidYouMean(hint.Name(ctx, a.hub, &notificationv1beta3.ProviderList{}, key)), errNoProvider)
+		return target{}, false, fmt.Errorf("no commit is told of for Alert %s: the Provider %s does not exist%s: %w", alert.Name, alert.Spec.ProviderRef.Name, propagation.DidYouMean(hint.Name(ctx, a.hub, &notificationv1beta3.ProviderList{}, alert, key)), errNoProvider)
 	}
 	if !Posts(&provider) {
 		return target{}, false, nil

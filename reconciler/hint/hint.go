@@ -23,9 +23,13 @@ const most = 1000
 // longest is how long the name of an object can be.
 const longest = 253
 
-// Name returns the name of the object beside key that is most like key's; empty where none is near. List says of which kind,
-// and is filled: hub must read that from a cache. But are names that are not meant.
-func Name(ctx context.Context, hub client.Reader, list client.ObjectList, key client.ObjectKey, but ...string) string {
+// Name returns the name of the object beside key that is most like key's; empty where none is near. Of is what refers to key:
+// nothing is said of another namespace than its own. List says of which kind, and is filled: hub must read that from a
+// cache. But are names that are not meant.
+func Name(ctx context.Context, hub client.Reader, list client.ObjectList, of client.Object, key client.ObjectKey, but ...string) string {
+	if key.Namespace == "" || key.Namespace != of.GetNamespace() {
+		return "" // what there is in other namespaces is not for it to know
+	}
 	if len(key.Name) > longest || hub.List(ctx, list, client.InNamespace(key.Namespace), client.Limit(most), client.UnsafeDisableDeepCopy) != nil {
 		return "" // which was a courtesy
 	}
@@ -45,22 +49,16 @@ func Name(ctx context.Context, hub client.Reader, list client.ObjectList, key cl
 // Dependency is Name of a Kustomization that another one depends on. Neither that one is meant, nor what it depends on
 // besides. It is empty for one of another namespace.
 func Dependency(ctx context.Context, hub client.Reader, of *kustomizev1.Kustomization, key client.ObjectKey) string {
-	if key.Namespace != of.Namespace {
-		return ""
-	}
 	but := []string{of.Name}
 	for _, ref := range of.Spec.DependsOn {
 		if ref.Namespace == "" || ref.Namespace == of.Namespace {
 			but = append(but, ref.Name)
 		}
 	}
-	return Name(ctx, hub, &kustomizev1.KustomizationList{}, key, but...)
+	return Name(ctx, hub, &kustomizev1.KustomizationList{}, of, key, but...)
 }
 
 // Repository is Name of the GitRepository that a Kustomization applies. It is empty for one of another namespace.
 func Repository(ctx context.Context, hub client.Reader, of *kustomizev1.Kustomization, key client.ObjectKey) string {
-	if key.Namespace != of.Namespace {
-		return ""
-	}
-	return Name(ctx, hub, &sourcev1.GitRepositoryList{}, key)
+	return Name(ctx, hub, &sourcev1.GitRepositoryList{}, of, key)
 }

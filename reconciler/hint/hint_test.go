@@ -1,6 +1,7 @@
 package hint_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -24,10 +25,11 @@ func TestWhichOneIsMeant(t *testing.T) {
 	}
 	all := []client.Object{source("team", "fleet"), source("team", "charts"), source("other", "shop")}
 	for name, tc := range map[string]struct {
-		written string
-		but     []string
-		want    string
-		refused bool
+		namespace string // that is written; empty: the own one
+		written   string
+		but       []string
+		want      string
+		refused   bool
 	}{
 		"a letter is missing":                   {written: "flet", want: " (did you mean fleet?)"},
 		"two letters are swapped":               {written: "flete", want: " (did you mean fleet?)"},
@@ -35,6 +37,7 @@ func TestWhichOneIsMeant(t *testing.T) {
 		"none is near":                          {written: "podinfo"},
 		"one is near in another namespace":      {written: "shpo"},
 		"one has the name in another one":       {written: "shop"},
+		"another namespace is asked for":        {namespace: "other", written: "shpo"},
 		"it is longer than any name":            {written: strings.Repeat("a", 254)},
 		"they cannot be listed, and that is it": {written: "flet", refused: true},
 	} {
@@ -47,7 +50,9 @@ func TestWhichOneIsMeant(t *testing.T) {
 					return c.List(ctx, list, opts...)
 				},
 			}).Build()
-			if got := propagation.DidYouMean(hint.Name(t.Context(), hub, &sourcev1.GitRepositoryList{}, client.ObjectKey{Namespace: "team", Name: tc.written}, tc.but...)); got != tc.want {
+			of := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
+			key := client.ObjectKey{Namespace: cmp.Or(tc.namespace, "team"), Name: tc.written}
+			if got := propagation.DidYouMean(hint.Name(t.Context(), hub, &sourcev1.GitRepositoryList{}, of, key, tc.but...)); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -69,6 +74,26 @@ func TestWhichDependencyIsMeant(t *testing.T) {
 	} {
 		if got := hint.Dependency(t.Context(), hub, shop, wanted); got != want {
 			t.Errorf("by %s %q is meant, want %q", wanted, got, want)
+		}
+	}
+}
+
+// TestATenantLearnsNoNamesOfOthers: whatever it writes, it is answered with names of its own namespace alone.
+func TestATenantLearnsNoNamesOfOthers(t *testing.T) {
+	others := metav1.ObjectMeta{Namespace: "other", Name: "payments"}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&kustomizev1.Kustomization{ObjectMeta: others}, &sourcev1.GitRepository{ObjectMeta: others}).Build()
+	of := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
+	for _, namespace := range []string{"team", "other", ""} {
+		key := client.ObjectKey{Namespace: namespace, Name: "payment"}
+		for what, got := range map[string]string{
+			"depends on":  hint.Dependency(t.Context(), hub, of, key),
+			"applies":     hint.Repository(t.Context(), hub, of, key),
+			"refers to":   hint.Name(t.Context(), hub, &kustomizev1.KustomizationList{}, of, key),
+			"posts about": hint.Name(t.Context(), hub, &sourcev1.GitRepositoryList{}, of, key),
+		} {
+			if got != "" {
+				t.Errorf("what %s %q is answered with %q", what, key, got)
+			}
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus
 	var provider notificationv1beta3.Provider
 	key := client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.ProviderRef.Name}
 	if err := c.hub.Get(ctx, key, &provider); apierrors.IsNotFound(err) {
-		return nil, notReady(fmt.Errorf("the Provider %s does not exist%s: create it, or correct the Alert", key.Name, propagation.DidYouMean(hint.Name(ctx, c.hub, &notificationv1beta3.ProviderList{}, key))))
+		return nil, notReady(fmt.Errorf("the Provider %s does not exist%s: create it, or correct the Alert", key.Name, propagation.DidYouMean(hint.Name(ctx, c.hub, &notificationv1beta3.ProviderList{}, cs, key))))
 	} else if err != nil {
 		return nil, fmt.Errorf("read the Provider %s: %w", key.Name, err)
 	}
