@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,11 @@ const (
 	mostPods = 100
 	// timeout is how long the member may take for them.
 	timeout = 5 * time.Second
+	// mostAtOnce is how many workloads are looked at concurrently, perSecond how many in a second, and afterwards when one is
+	// looked at for which there was no place: a member whose workloads all fail at once has time for other requests.
+	mostAtOnce = 4
+	perSecond  = 10
+	afterwards = time.Second
 	// mostMessage is how many bytes of a message are kept in the condition.
 	mostMessage = 512
 )
@@ -59,6 +65,8 @@ type Object struct {
 type Symptoms struct {
 	clock    clock.PassiveClock
 	patience time.Duration
+	rate     *rate.Limiter
+	places   chan struct{}
 	mu       sync.Mutex
 	cases    map[client.ObjectKey]*illness
 }
@@ -68,6 +76,7 @@ type illness struct {
 	uid        types.UID // of the workload
 	generation int64     // of the Work
 	due        time.Time // when its Pods are looked at
+	reserved   bool      // whether it has its share of the rate then
 	pause      time.Duration
 	found      symptom.Symptom
 }
@@ -75,7 +84,7 @@ type illness struct {
 // New returns Symptoms of which nothing is known yet. Patience is how long a workload may not be ready before its Pods are
 // looked at; zero means 30 s.
 func New(clock clock.PassiveClock, patience time.Duration) *Symptoms {
-	return &Symptoms{clock: clock, patience: cmp.Or(patience, defaultPatience), cases: map[client.ObjectKey]*illness{}}
+	return &Symptoms{clock: clock, patience: cmp.Or(patience, defaultPatience), rate: rate.NewLimiter(perSecond, 1), places: make(chan struct{}, mostAtOnce), cases: map[client.ObjectKey]*illness{}}
 }
 
 // Forget drops what is kept of a Work.
@@ -124,6 +133,11 @@ func (s *Symptoms) of(ctx context.Context, member Member, work *workv1alpha1.Wor
 	if wait := ill.due.Sub(now); wait > 0 {
 		return ill.found, wait
 	}
+	if wait := s.turn(ill, now); wait > 0 {
+		ill.due = now.Add(wait)
+		return ill.found, wait
+	}
+	defer func() { <-s.places }()
 	ill.pause = min(max(s.patience, 2*ill.pause), longestPause)
 	ill.due = now.Add(ill.pause)
 	found, err := look(ctx, member, manifest, pods)
@@ -134,6 +148,23 @@ func (s *Symptoms) of(ctx context.Context, member Member, work *workv1alpha1.Wor
 		ill.found = found
 	}
 	return ill.found, ill.pause
+}
+
+// turn takes a place for a look, which the caller gives back, or returns how long the workload has to wait for its turn.
+func (s *Symptoms) turn(ill *illness, now time.Time) time.Duration {
+	if !ill.reserved {
+		ill.reserved = true
+		if wait := s.rate.ReserveN(now, 1).DelayFrom(now); wait > 0 {
+			return wait
+		}
+	}
+	select {
+	case s.places <- struct{}{}:
+		ill.reserved = false
+		return 0
+	default:
+		return afterwards
+	}
 }
 
 // illness returns what is kept of a workload. A new one has what its Work says of it already.

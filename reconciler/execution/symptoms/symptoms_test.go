@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -244,6 +249,80 @@ func TestAThousandHealthyOnesCostNothing(t *testing.T) {
 	if len(member.asked) > 0 || len(all.cases) > 0 {
 		t.Errorf("asked %d times, %d kept", len(member.asked), len(all.cases))
 	}
+}
+
+// TestAThousandThatFailAtOnce: as when a registry is down. They are looked at one after the other, and the member has time
+// for all else.
+func TestAThousandThatFailAtOnce(t *testing.T) {
+	clock, member := clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), &ward{pods: []corev1.Pod{waiting("ErrImagePull", "no such image: a:1")}}
+	all, due, told := New(clock, 0), map[string]time.Time{}, map[string]bool{}
+	for i := range 1000 {
+		due[fmt.Sprint("web-", i)] = clock.Now()
+	}
+	most := 0
+	for range 150 {
+		member.asked = nil
+		for name, at := range due {
+			if clock.Now().Before(at) {
+				continue
+			}
+			w, status := work(1), &workv1alpha1.WorkStatus{}
+			w.Name = name
+			due[name] = clock.Now().Add(all.Report(t.Context(), member, w, []Object{deployment(unhealthy)}, status))
+			told[name] = told[name] || said(status) != ""
+		}
+		most = max(most, len(member.asked))
+		clock.SetTime(clock.Now().Add(time.Second))
+	}
+	if most > 11 || len(told) != 1000 || slices.Contains(slices.Collect(maps.Values(told)), false) {
+		t.Errorf("%d lists in a second", most)
+	}
+}
+
+// TestAMemberThatIsSlow: lists of Pods that take long do not keep all workers of a cluster.
+func TestAMemberThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		member, again := &slow{}, make(chan time.Duration, 6)
+		all := New(clock.RealClock{}, time.Second)
+		report := func(i int) time.Duration {
+			w := work(1)
+			w.Name = fmt.Sprint("web-", i)
+			return all.Report(t.Context(), member, w, []Object{deployment(unhealthy)}, &workv1alpha1.WorkStatus{})
+		}
+		for i := range cap(again) {
+			report(i)
+		}
+		time.Sleep(2 * time.Second)
+		for i := range cap(again) {
+			go func() {
+				wait := report(i)
+				if wait < time.Second { // it has its turn then
+					time.Sleep(wait)
+					wait = report(i)
+				}
+				again <- wait
+			}()
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := member.waiting.Load(); got != 4 || len(again) != 2 {
+			t.Errorf("%d lists at a time, %d have gone on", got, len(again))
+		}
+		for range cap(again) {
+			if wait := <-again; wait > 2*time.Second {
+				t.Errorf("again after %s", wait)
+			}
+		}
+	})
+}
+
+// slow is a member that does not answer.
+type slow struct{ waiting atomic.Int32 }
+
+func (s *slow) Pods(ctx context.Context, _ string, _ metav1.ListOptions) ([]corev1.Pod, error) {
+	s.waiting.Add(1)
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // TestForget: nothing is kept of a Work that is gone.
