@@ -37,8 +37,8 @@ type Gatherer interface {
 type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
-	// Every is how often a status that stays pending may change; default 10 s.
-	// A change of state is reported at once.
+	// Every is how often a status that stays pending may change; default 10 s, and more rarely
+	// the longer it does. A change of state is reported at once.
 	Every time.Duration
 	// TargetURL is where forges link to, with the Kustomization's namespace and
 	// name appended; empty links nowhere.

@@ -23,15 +23,22 @@ type memory struct {
 	// owns are the objects whose bindings, or the ends of whose Works, wake the Kustomization.
 	owns map[inventory.ID]bool
 	// changed is when each CommitStatus was written last.
-	changed map[string]time.Time
+	changed map[string]change
 	// complaints are the last events, by reason, so that they are not repeated.
 	complaints map[string]string
+}
+
+// change is the last write of a CommitStatus.
+type change struct {
+	at, since time.Time // since: of the first write of the same commit in the same state
+	commit    string
+	state     gitopsv1alpha1.CommitState
 }
 
 // of returns the memory of a Kustomization. mu is held.
 func (f *followed) of(key client.ObjectKey) *memory {
 	if f.byKey[key] == nil {
-		f.byKey[key] = &memory{changed: map[string]time.Time{}, complaints: map[string]string{}}
+		f.byKey[key] = &memory{changed: map[string]change{}, complaints: map[string]string{}}
 	}
 	return f.byKey[key]
 }
@@ -54,17 +61,22 @@ func (f *followed) own(key client.ObjectKey, entries []inventory.Entry, removed 
 func (f *followed) wrote(cs *gitopsv1alpha1.CommitStatus, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.of(keyOf(cs)).changed[cs.Name] = at
+	last := f.of(keyOf(cs)).changed
+	next := change{at: at, since: at, commit: cs.Spec.Commit, state: cs.Spec.State}
+	if was := last[cs.Name]; was.commit == next.commit && was.state == next.state {
+		next.since = was.since
+	}
+	last[cs.Name] = next
 }
 
-// changed returns when a CommitStatus was written last, the zero time where it was not, and
+// changed returns the last write of a CommitStatus, the zero value where there was none, and
 // false where nothing is known of its Kustomization.
-func (f *followed) changed(cs *gitopsv1alpha1.CommitStatus) (time.Time, bool) {
+func (f *followed) changed(cs *gitopsv1alpha1.CommitStatus) (change, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.byKey[keyOf(cs)]
 	if m == nil {
-		return time.Time{}, false
+		return change{}, false
 	}
 	return m.changed[cs.Name], true
 }

@@ -22,8 +22,11 @@ type statuses struct {
 	written  *writecache.Cache[*gitopsv1alpha1.CommitStatus]
 	followed *followed
 	clock    clock.PassiveClock
-	every    time.Duration // between two changes of words alone
+	every    time.Duration // between two changes of words alone, at first
 }
+
+// longestPause is the longest pause between two changes of words alone, unless Options.Every is longer.
+const longestPause = 2 * time.Minute
 
 // of returns the CommitStatuses of a namespace that are about something, by name.
 func (s statuses) of(ctx context.Context, namespace string, about func(*gitopsv1alpha1.CommitStatus) bool) (map[string]*gitopsv1alpha1.CommitStatus, error) {
@@ -110,17 +113,19 @@ func notesOf(cs *gitopsv1alpha1.CommitStatus) map[string]string {
 	return out
 }
 
-// delay returns how long a change of words alone has to wait.
+// delay returns how long a change of words alone has to wait: the longer the commit has been pending, the longer. Forges take
+// few posts an hour.
 func (s statuses) delay(have, desired *gitopsv1alpha1.CommitStatus) time.Duration {
 	same := have.Spec.Commit == desired.Spec.Commit && have.Spec.State == desired.Spec.State && have.Spec.Context == desired.Spec.Context
 	if !same || !maps.Equal(notesOf(have), notesOf(desired)) || desired.Spec.State != gitopsv1alpha1.CommitPending {
 		return 0
 	}
-	at, ok := s.followed.changed(desired)
+	last, ok := s.followed.changed(desired)
 	if !ok {
 		return 0
 	}
-	return s.every - s.clock.Since(at)
+	pause := max(s.every, min(last.at.Sub(last.since)/3, longestPause))
+	return pause - s.clock.Since(last.at)
 }
 
 func (s statuses) wrote(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) {
