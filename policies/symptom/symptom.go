@@ -186,7 +186,7 @@ func stopped(c *corev1.ContainerStatus) finding {
 				return found(wait.Reason, "container "+c.Name)
 			}
 		default:
-			f := found(wait.Reason, cmp.Or(wait.Message, "container "+c.Name))
+			f := found(wait.Reason, cmp.Or(ofImage(wait.Message), "container "+c.Name))
 			if !slices.Contains(beforeStart, wait.Reason) {
 				f.told = "container " + c.Name
 			}

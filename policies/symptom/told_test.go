@@ -18,8 +18,10 @@ func TestToldToAll(t *testing.T) {
 	}{
 		"all are well":               {pods: []string{well}},
 		"the image cannot be pulled": {[]string{pull, well}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
-		"more than one cannot pull":  {[]string{pull, pull}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
-		"something else besides":     {[]string{pull, pull, `{phase: Failed, reason: Evicted, message: The node was low on memory}`}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
+		"its runtime says more than that": {[]string{`{phase: Pending, containerStatuses: [{name: app, state: {waiting: {reason: ErrImagePull, message: 'rpc error: code = NotFound desc = failed to pull and unpack image "docker.io/acme/web:1": failed to resolve reference "docker.io/acme/web:1": docker.io/acme/web:1: not found'}}}]}`},
+			Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: docker.io/acme/web:1: not found"}},
+		"more than one cannot pull": {[]string{pull, pull}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
+		"something else besides":    {[]string{pull, pull, `{phase: Failed, reason: Evicted, message: The node was low on memory}`}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
 		"a key is not there": {[]string{`{phase: Pending, containerStatuses: [{name: app, state: {waiting: {reason: CreateContainerConfigError, message: 'secret "db" not found'}}}]}`},
 			Symptom{Reason: "CreateContainerConfigError", Text: `CreateContainerConfigError: secret "db" not found`}},
 		"no node has room": {[]string{`{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/2 nodes are available: 2 Insufficient cpu."}]}`},
