@@ -3,6 +3,7 @@ package symptom
 import (
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -75,4 +76,39 @@ func (s Selection) controls(owner metav1.OwnerReference) bool {
 	}
 	hash, of := strings.CutPrefix(owner.Name, s.name+"-")
 	return of && owner.Kind == "ReplicaSet" && !strings.Contains(hash, "-")
+}
+
+// versions are the labels by which the Pods of a workload's versions are told apart.
+var versions = []string{"pod-template-hash", "controller-revision-hash", "rollouts-pod-template-hash"}
+
+// Latest returns those of a workload's Pods that are of its latest version: of the one that the latest Pod is of. Of versions
+// whose latest Pods are equally old it returns all.
+func Latest(pods []*corev1.Pod) []*corev1.Pod {
+	latest := map[string]time.Time{} // by version
+	var last time.Time
+	for _, pod := range pods {
+		created := pod.CreationTimestamp.Time
+		if created.After(latest[versionOf(pod)]) {
+			latest[versionOf(pod)] = created
+		}
+		if created.After(last) {
+			last = created
+		}
+	}
+	var out []*corev1.Pod
+	for _, pod := range pods {
+		if latest[versionOf(pod)].Equal(last) {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+func versionOf(pod *corev1.Pod) string {
+	for _, label := range versions {
+		if hash := pod.Labels[label]; hash != "" {
+			return hash
+		}
+	}
+	return ""
 }

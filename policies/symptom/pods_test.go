@@ -74,3 +74,36 @@ func TestWhosePodsTheyAre(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestOfWhichVersionTheyAre: while one version follows another, what Pods of the one before say is no matter of the latest.
+func TestOfWhichVersionTheyAre(t *testing.T) {
+	pod := func(name, label, hash string, created int64) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(created, 0)}}
+		if label != "" {
+			p.Labels = map[string]string{label: hash}
+		}
+		return p
+	}
+	const deployment, set = "pod-template-hash", "controller-revision-hash"
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		want []string
+	}{
+		"there are none":              {},
+		"all are of one":              {[]*corev1.Pod{pod("a", deployment, "1", 10), pod("b", deployment, "1", 20)}, []string{"a", "b"}},
+		"the latest is of the next":   {[]*corev1.Pod{pod("a", deployment, "1", 10), pod("b", deployment, "2", 20), pod("c", deployment, "1", 15), pod("d", deployment, "2", 12)}, []string{"b", "d"}},
+		"so it is with a StatefulSet": {[]*corev1.Pod{pod("a", set, "1", 10), pod("b", set, "2", 20)}, []string{"b"}},
+		"both are as old":             {[]*corev1.Pod{pod("a", set, "1", 20), pod("b", set, "2", 20)}, []string{"a", "b"}},
+		"nobody says of which":        {[]*corev1.Pod{pod("a", "", "", 10), pod("b", "", "", 20)}, []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range Latest(tc.pods) {
+				got = append(got, p.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
