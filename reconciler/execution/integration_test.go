@@ -44,6 +44,7 @@ func TestFleet(t *testing.T) {
 		{"the namespaces of the member's own are left alone", testOwnNamespaces},
 		{"a workload runs and its status comes back, in few writes", testWorkload},
 		{"what does not start says why", testNotStarting},
+		{"what gets no Pods says why", testNotMade},
 		{"a change reaches the member", testLatency},
 		{"what others change of ours is put back, and nothing else", testDrift},
 		{"what is removed in the member is made again", testRemovedInMember},

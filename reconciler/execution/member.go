@@ -57,6 +57,19 @@ func (c connection) Pods(ctx context.Context, namespace string, options metav1.L
 	return list.Items, nil
 }
 
+// Warnings returns some Warnings about the object with a UID.
+func (c connection) Warnings(ctx context.Context, namespace string, about types.UID) ([]corev1.Event, error) {
+	selector := "type=" + corev1.EventTypeWarning + ",involvedObject.uid=" + string(about)
+	list, err := c.Clients().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: mostWarnings})
+	if err != nil {
+		return nil, fmt.Errorf("list the Warnings of namespace %s: %w", namespace, err)
+	}
+	return list.Items, nil
+}
+
+// mostWarnings is how many Warnings of a workload are read.
+const mostWarnings = 20
+
 // connections returns the members that are connected.
 type connections func(cluster string) (member, bool)
 

@@ -89,6 +89,10 @@ func (y *yard) Autoscaled(context.Context, schema.GroupVersionKind, types.Namesp
 	return false, nil
 }
 
+func (y *yard) Warnings(context.Context, string, types.UID) ([]corev1.Event, error) {
+	return nil, nil
+}
+
 func (y *yard) Pods(context.Context, string, metav1.ListOptions) ([]corev1.Pod, error) {
 	return nil, nil
 }

@@ -87,6 +87,10 @@ func (e *edge) Autoscaled(_ context.Context, _ schema.GroupVersionKind, key type
 	return e.autoscaled, e.silent
 }
 
+func (e *edge) Warnings(context.Context, string, types.UID) ([]corev1.Event, error) {
+	return nil, nil
+}
+
 func (e *edge) Pods(_ context.Context, _ string, options metav1.ListOptions) ([]corev1.Pod, error) {
 	e.ask("pods %s", options.LabelSelector)
 	return e.pods, nil

@@ -48,6 +48,8 @@ const (
 // Member is asked for Pods.
 type Member interface {
 	Pods(ctx context.Context, namespace string, options metav1.ListOptions) ([]corev1.Pod, error)
+	// Warnings returns some Warnings about the object with a UID.
+	Warnings(ctx context.Context, namespace string, about types.UID) ([]corev1.Event, error)
 }
 
 // Object is an object of a Work, and what is known of it in the member.
@@ -183,7 +185,7 @@ func (s *Symptoms) illness(work *workv1alpha1.Work, uid types.UID) *illness {
 	return ill
 }
 
-// look asks the member for the Pods of a workload, and returns what they say. Of one that holds text of a Secret only
+// look asks the member for the Pods of a workload, and returns what they say, or why there are too few. Of one that holds text of a Secret only
 // the reason is repeated.
 func look(ctx context.Context, member Member, manifest *unstructured.Unstructured, pods symptom.Selection) (symptom.Symptom, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -192,7 +194,14 @@ func look(ctx context.Context, member Member, manifest *unstructured.Unstructure
 	if err != nil {
 		return symptom.Symptom{}, err
 	}
-	found := symptom.Told(pods.Own(list))
+	found := symptom.Told(symptom.Latest(pods.Own(list)))
+	if found.Reason == "" && manifest.GetKind() != "Deployment" { // whose status says why there are too few
+		warnings, err := member.Warnings(ctx, manifest.GetNamespace(), pods.UID)
+		if err != nil {
+			return symptom.Symptom{}, err
+		}
+		found = symptom.ToldByMaker(warnings, pods.UID)
+	}
 	if found.Reason != "" && manifest.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != "" {
 		found.Text = found.Reason
 	}

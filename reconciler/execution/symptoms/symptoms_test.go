@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,9 +30,16 @@ import (
 
 // ward is a member with Pods, which notes what it is asked.
 type ward struct {
-	pods    []corev1.Pod
-	silence error
-	asked   []string
+	pods     []corev1.Pod
+	silence  error
+	asked    []string
+	warnings []corev1.Event
+	about    []types.UID
+}
+
+func (w *ward) Warnings(_ context.Context, _ string, about types.UID) ([]corev1.Event, error) {
+	w.about = append(w.about, about)
+	return w.warnings, w.silence
 }
 
 func (w *ward) Pods(_ context.Context, namespace string, o metav1.ListOptions) ([]corev1.Pod, error) {
@@ -162,6 +170,8 @@ func TestARestartChangesNothing(t *testing.T) {
 func TestWhatItSays(t *testing.T) {
 	other := waiting("ErrImagePull", "another one's")
 	other.OwnerReferences[0].Name = "api-6f7d8"
+	next := waiting("ImageInspectError", "it is damaged")
+	next.Labels, next.CreationTimestamp = map[string]string{"pod-template-hash": "next"}, metav1.Unix(5, 0)
 	for name, tc := range map[string]struct {
 		pods   []corev1.Pod
 		object Object
@@ -169,6 +179,7 @@ func TestWhatItSays(t *testing.T) {
 	}{
 		"why an image cannot be pulled":        {[]corev1.Pod{waiting("ErrImagePull", "no such\nimage: a:1")}, deployment(unhealthy), "1: ErrImagePull: ErrImagePull: no such image: a:1"},
 		"nothing of an object with a secret":   {[]corev1.Pod{waiting("ErrImagePull", "no such image: hunter2")}, deployment(unhealthy, gitopsv1alpha1.HoldsSecretsAnnotation), "1: ErrImagePull: ErrImagePull"},
+		"nothing of the version before":        {[]corev1.Pod{waiting("ErrImagePull", "no such image: a:1"), next}, deployment(unhealthy), "1: ImageInspectError: ImageInspectError: it is damaged"},
 		"nothing of Pods of others":            {[]corev1.Pod{other}, deployment(unhealthy), ""},
 		"a reason that no condition may have":  {[]corev1.Pod{waiting("no such thing", "")}, deployment(unhealthy), "1: PodsNotReady: no such thing: container app"},
 		"a reason without end":                 {[]corev1.Pod{waiting(strings.Repeat("x", 2000), "")}, deployment(unhealthy), "1: PodsNotReady: " + strings.Repeat("x", 509) + "…"},
@@ -184,6 +195,50 @@ func TestWhatItSays(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, said(status)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNoPodsAtAll: where a set cannot make its Pods, as a quota refuses them, only Warnings of its controller say so.
+func TestNoPodsAtAll(t *testing.T) {
+	warning := func(uid types.UID, reason, by, message string, seen int64) corev1.Event {
+		return corev1.Event{InvolvedObject: corev1.ObjectReference{UID: uid}, Type: corev1.EventTypeWarning, Reason: reason, Source: corev1.EventSource{Component: by}, Message: message, LastTimestamp: metav1.Unix(seen, 0)}
+	}
+	const controller = "statefulset-controller"
+	quota := warning("u", "FailedCreate", controller, `create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota: shop`, 20)
+	set, secret := deployment(unhealthy), deployment(unhealthy, gitopsv1alpha1.HoldsSecretsAnnotation)
+	for _, o := range []*Object{&set, &secret} {
+		manifest, err := o.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest.SetKind("StatefulSet")
+		o.Kind = manifest.GroupVersionKind().GroupKind()
+	}
+	for name, tc := range map[string]struct {
+		object   Object
+		pods     []corev1.Pod
+		warnings []corev1.Event
+		asked    int
+		want     string
+	}{
+		"a quota refuses them":                   {object: set, warnings: []corev1.Event{warning("u", "FailedCreate", controller, "before", 10), quota}, asked: 1, want: `1: FailedCreate: FailedCreate: pods "web-0" is forbidden: exceeded quota: shop`},
+		"a quota refuses the second":             {object: set, pods: []corev1.Pod{waiting("", "")}, warnings: []corev1.Event{quota}, asked: 1, want: `1: FailedCreate: FailedCreate: pods "web-0" is forbidden: exceeded quota: shop`},
+		"one of an object with a secret":         {object: secret, warnings: []corev1.Event{quota}, asked: 1, want: "1: FailedCreate: FailedCreate"},
+		"what somebody else says counts as none": {object: set, warnings: []corev1.Event{warning("u", "FailedCreate", "somebody", "hunter2", 30)}, asked: 1},
+		"there are Pods":                         {object: set, pods: []corev1.Pod{waiting("ErrImagePull", "no such image: a:1")}, want: "1: ErrImagePull: ErrImagePull: no such image: a:1"},
+		"a Deployment says it in its status":     {object: deployment(unhealthy)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock, member := clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), &ward{pods: tc.pods, warnings: tc.warnings}
+			all, status := New(clock, 0), &workv1alpha1.WorkStatus{}
+			for range 2 {
+				all.Report(t.Context(), member, work(1), []Object{tc.object}, status)
+				clock.SetTime(clock.Now().Add(30 * time.Second))
+			}
+			if diff := cmp.Diff(tc.want, said(status)); diff != "" || len(member.about) != tc.asked {
+				t.Errorf("asked about %q (-want +got):\n%s", member.about, diff)
 			}
 		})
 	}
@@ -318,6 +373,8 @@ func TestAMemberThatIsSlow(t *testing.T) {
 
 // slow is a member that does not answer.
 type slow struct{ waiting atomic.Int32 }
+
+func (s *slow) Warnings(context.Context, string, types.UID) ([]corev1.Event, error) { return nil, nil }
 
 func (s *slow) Pods(ctx context.Context, _ string, _ metav1.ListOptions) ([]corev1.Pod, error) {
 	s.waiting.Add(1)
