@@ -310,3 +310,75 @@ func run(t *testing.T, stdin, name string, args ...string) {
 		t.Fatal(err)
 	}
 }
+
+// TestServeShowsMoves: whoever looks at a control plane sees what is moved off a cluster, and that one in pull
+// mode is back.
+func TestServeShowsMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane and three members")
+	}
+	dir := fleet.Folder(t)
+	hub := filepath.Join(dir, "hub")
+	kubeconfig := filepath.Join(hub, "admin.kubeconfig")
+	p := onTerminal(t, "flotillad", "serve", "--data-dir", hub, "--secure-port", "0", "--failover=on", "--cluster-monitor-grace-period", "5s")
+	p.until(t, "Ctrl-C stops.")
+	members := map[string]*localfleet.Process{}
+	for _, name := range []string{"east", "west", "north"} {
+		member, err := localfleet.NewMember(localfleet.Options{Flotillad: fleet.Program("flotillad"), Dir: dir, Nodes: 1}, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, member)
+		members[name] = member
+	}
+	for _, name := range []string{"east", "west"} {
+		run(t, "", "flotilla", "join", name, "--kubeconfig", kubeconfig, "--cluster-kubeconfig", members[name].Kubeconfig)
+	}
+	run(t, ferries, "flotilla", "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-")
+	eventually(t, "they run in east", func(ctx context.Context) error {
+		_, err := fleet.Run(ctx, nil, "flotilla", "kubectl", "--kubeconfig", members["east"].Kubeconfig, "get", "configmap", "one", "two", "-n", "default")
+		return err
+	})
+	run(t, "", "flotilla", "taint", "clusters", "east", "repair:NoExecute", "--kubeconfig", kubeconfig)
+	p.until(t, "failover: 2 templates moved off east to west: untolerated taint {repair:NoExecute}")
+
+	agent, err := (&fleet.Fleet{Dir: dir}).NewAgent(t.Context(), "north", "--karmada-kubeconfig", kubeconfig, "--cluster-name", "north", "--kubeconfig", members["north"].Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ready = "Cluster turned ready=True reason=ClusterReady (north)"
+	start(t, agent)
+	p.until(t, ready)
+	if err := agent.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p.until(t, "Cluster turned ready=Unknown")
+	start(t, agent)
+	eventually(t, "the screen says that it is back", func(context.Context) error {
+		if n := strings.Count(p.String(), ready); n != 2 {
+			return fmt.Errorf("it says %d times that it is ready", n)
+		}
+		return nil
+	})
+	stop(t, p)
+}
+
+// ferries are two objects that one cluster runs, and another one when that fails.
+const ferries = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: one, namespace: default}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two, namespace: default}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: ferries, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: one}, {apiVersion: v1, kind: ConfigMap, name: two}]
+  placement:
+    clusterAffinities:
+      - {affinityName: first, clusterNames: [east]}
+      - {affinityName: second, clusterNames: [west]}
+`

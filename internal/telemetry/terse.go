@@ -18,7 +18,7 @@ var reporting = map[string]bool{
 	"stored artifact":       true,
 }
 
-// within is how long the same line is not repeated.
+// within is how long the same fault is not repeated.
 const within = time.Minute
 
 // terse is a handler that shows what matters on a screen, in short lines, besides a log that
@@ -29,7 +29,7 @@ type terse struct {
 	attrs  []slog.Attr
 }
 
-// screen is where lines go, and which did so lately.
+// screen is where lines go, and which faults did so lately.
 type screen struct {
 	out      io.Writer
 	mu       sync.Mutex
@@ -43,8 +43,8 @@ func (t terse) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (t terse) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelError || reporting[r.Message] {
-		t.screen.report(r.Time, line(r, t.attrs))
+	if change := reporting[r.Message]; change || r.Level >= slog.LevelError {
+		t.screen.report(r.Time, line(r, t.attrs), change)
 	}
 	if !t.Handler.Enabled(ctx, r.Level) {
 		return nil
@@ -108,10 +108,11 @@ func isWord(v slog.Value) bool {
 	}
 }
 
-func (s *screen) report(at time.Time, text string) {
+// report writes a line; a fault, which is no change, only if it was not written lately.
+func (s *screen) report(at time.Time, text string, change bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, reported := s.reported[text]; reported && at.Sub(last) < within {
+	if last, reported := s.reported[text]; !change && reported && at.Sub(last) < within {
 		return
 	}
 	const most = 256 // a message that is repeated after so many others counts as new

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -19,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotillad/features"
 	"github.com/flotilla-io/flotilla/cmd/flotillad/karmada"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/transitions"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/tenure"
@@ -91,6 +93,8 @@ type inProcess struct {
 	claims *reconciler.Claims
 	// diskFull returns why nothing more should be stored on the disk; nil if more may be.
 	diskFull func() error
+	// screen is called with lines for who looks at the terminal; nil if there is none.
+	screen func(at time.Time, line string)
 }
 
 // take applies what a program adds.
@@ -283,6 +287,9 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		KarmadactlRegister: o.plane.karmadactl,
 	})
 	if err != nil {
+		return err
+	}
+	if err := transitions.Register(mgr, transitions.Options{Log: o.log, Screen: o.plane.screen}); err != nil {
 		return err
 	}
 	if err := hub.Start(ctx, mgr, options.Tenure); err != nil {

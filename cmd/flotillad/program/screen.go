@@ -63,6 +63,11 @@ func (w whileRunning) Write(text []byte) (int, error) {
 	}
 }
 
+// line writes a line as those of the log that reach the screen.
+func (w whileRunning) line(at time.Time, text string) {
+	_, _ = fmt.Fprintf(w, "%s  %s\n", at.Format(time.TimeOnly), text) // nobody looks: the log has it
+}
+
 // starting returns the first line of output without a terminal: it takes seconds until the
 // line that it is ready follows. otherwise describes the port if none is set.
 func starting(what, dir, address string, port int, otherwise string) string {

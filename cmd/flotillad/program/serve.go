@@ -123,6 +123,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer gctuner.Tune(serveGarbage)()
 	defer gctuner.ReleaseIdle(clock.RealClock{})()
+	var shows func(time.Time, string)
 	greet := greeting{first: o.first(), before: lastAddress(filepath.Join(o.plane.DataDir, "admin.kubeconfig"))}
 	if onScreen(errOut) && !o.flags.Changed("v") && !o.flags.Changed("logging-format") {
 		file, err := openLog(o.plane.DataDir, serveLog)
@@ -135,7 +136,8 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 			return err
 		}
 		defer restore()
-		greet.log, o.logs.Screen, errOut = file.Name(), whileRunning{screen, ctx.Done()}, file
+		shown := whileRunning{screen, ctx.Done()}
+		greet.log, o.logs.Screen, shows, errOut = file.Name(), shown, shown.line, file
 	}
 	logger, err := o.logs.Start(errOut)
 	if err != nil {
@@ -163,7 +165,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
 	o.loops.sources.own = o.addresses(plane.URL())
-	o.loops.plane = inProcess{claims: claims, shared: plane.Shared, diskFull: plane.DiskFull, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
+	o.loops.plane = inProcess{claims: claims, shared: plane.Shared, diskFull: plane.DiskFull, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister, screen: shows}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
 	if !reconciler.Any(o.loops.controllers) {
 		plane.Opened = 0 // loops in another process may have written before
