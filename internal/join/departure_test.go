@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -372,5 +373,28 @@ func TestADepartureNamesWhatIsPlacedThereStill(t *testing.T) {
 		"; have it placed elsewhere, or delete it, and run again, or with --force to let the cluster go all the same"
 	if !errors.Is(err, join.ErrStays) || err.Error() != says {
 		t.Errorf("it ends with %v, want %s", err, says)
+	}
+}
+
+// TestTheClusterIsFoundBeforeItIsAsked: whoever waits can be told at once what for.
+func TestTheClusterIsFoundBeforeItIsAsked(t *testing.T) {
+	l := newLeaves(t, clusterv1alpha1.Push)
+	var order []string
+	l.d.Answers = func(context.Context) error {
+		order = append(order, "asked")
+		return nil
+	}
+	o := join.UnjoinOptions{Name: "eu-1", Hub: l.hub, Wait: time.Millisecond, Departure: l.d, Found: func() { order = append(order, "found") }, DryRun: true}
+	if err := join.Unjoin(t.Context(), o); !apierrors.IsNotFound(err) || len(order) > 0 {
+		t.Errorf("without the cluster it ends with %v, after %q", err, order)
+	}
+	if err := l.hub.Create(t.Context(), l.cluster); err != nil {
+		t.Fatal(err)
+	}
+	if err := join.Unjoin(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"found", "asked"}, order); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

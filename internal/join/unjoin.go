@@ -70,6 +70,9 @@ type UnjoinOptions struct {
 	DryRun bool
 	// Progress is called at every step; it may be nil.
 	Progress func(Step)
+	// Found is called once the cluster was found, before the member is asked
+	// anything; it may be nil.
+	Found func()
 	// Inside shows what is in the member; nil means that only what the hub knows
 	// is predicted.
 	Inside outlook.Inside
@@ -127,6 +130,9 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !o.Force {
 		return ErrPull
+	}
+	if o.Found != nil && (missing == nil || o.Member != nil) {
+		o.Found()
 	}
 	if missing == nil && o.Departure != nil {
 		cluster = byItsAnswer(ctx, o.Departure, cluster)

@@ -194,6 +194,16 @@ func reports(out io.Writer) func(string) {
 	return func(line string) { _, _ = fmt.Fprintln(out, line) }
 }
 
+// asking returns the first line of a command that takes a cluster out: a member that is gone answers
+// nothing for seconds. member is the connection to it; nil means through the control plane.
+func asking(cluster string, member *rest.Config) string {
+	way := "through the control plane"
+	if member != nil {
+		way = "at " + member.Host
+	}
+	return fmt.Sprintf("asking cluster %s, %s, what the fleet has there", cluster, way)
+}
+
 // answers returns a function that checks, through the control plane, whether a member answers; nil if
 // there is no connection to the control plane.
 func answers(f *fleet.Flags, cluster string) func(context.Context) error {

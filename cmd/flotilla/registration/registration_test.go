@@ -108,8 +108,12 @@ func TestLifeOfACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	there, err := clientcmd.BuildConfigFromFlags("", member.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
-	s := &script{T: t, values: map[string]string{"hub": env.Kubeconfig, "member": member.Kubeconfig, "address": strings.TrimPrefix(cfg.Host, "https://"), "dir": dir}}
+	s := &script{T: t, values: map[string]string{"hub": env.Kubeconfig, "member": member.Kubeconfig, "address": strings.TrimPrefix(cfg.Host, "https://"), "its URL": there.Host, "dir": dir}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(s.all.String())
@@ -212,6 +216,10 @@ func TestLifeOfACluster(t *testing.T) {
 	if err := env.Hub.Create(t.Context(), pushed); err != nil {
 		t.Fatal(err)
 	}
+	s.values["nobody"] = memberFile(t)
+	s.run("unregister pushed --cluster-kubeconfig {nobody} --kubeconfig {hub}")
+	s.run("unregister pushed --cluster-kubeconfig {nobody}")
+	s.run("unjoin pushed --cluster-kubeconfig {nobody} --kubeconfig {hub}")
 	s.run("unjoin pushed --kubeconfig {hub} --dry-run")
 	s.run("unjoin pushed --kubeconfig {hub}")
 	golden(t, "life.txt", s.all.String())

@@ -55,6 +55,7 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 	opts.Departure = &join.Departure{Name: opts.Name, Hub: opts.Hub, Report: reports(cmd.ErrOrStderr()), Answers: answers(f, opts.Name)}
 	left := &leftovers{departure: opts.Departure}
 	opts.Predicted = left.predict
+	opts.Found = func() { opts.Departure.Report(asking(opts.Name, left.member)) }
 	if member.kubeconfig == "" {
 		opts.Witness, opts.Inside = witness(f, opts.Name), inside(f, opts.Name)
 	} else {

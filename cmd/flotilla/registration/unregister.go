@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -36,8 +37,10 @@ type unregistering struct {
 	config  string
 	context string
 	member  memberFlags
-	agent   installation.Options
-	wait    time.Duration
+	// there is the connection to the member; nil without --cluster-kubeconfig.
+	there *rest.Config
+	agent installation.Options
+	wait  time.Duration
 	// asAgent is true if the connection to the control plane uses the agent's credentials.
 	asAgent bool
 	// removed is true if an agent was found in the cluster, and is removed.
@@ -85,11 +88,11 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	var member client.Client
-	var there *rest.Config
 	if u.member.kubeconfig != "" {
-		if there, member, err = u.member.connect(); err != nil {
+		if u.there, member, err = u.member.connect(); err != nil {
 			return err
 		}
+		reports(cmd.ErrOrStderr())(asking(u.name, u.there))
 	}
 	cfg, hub, err := u.connect(cmd.Context(), member)
 	if err != nil {
@@ -104,7 +107,7 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
 	d := &join.Departure{Name: u.name, Hub: hub, Report: reports(cmd.ErrOrStderr())}
-	left := &leftovers{departure: d, member: there, hub: id, pull: true}
+	left := &leftovers{departure: d, member: u.there, hub: id, pull: true}
 	if err := u.leave(cmd, hub, left); err != nil {
 		return goesOn(cmd, d, err)
 	}
@@ -138,8 +141,12 @@ func (u *unregistering) remind(out io.Writer) (err error) {
 }
 
 // describe explains an error of the control plane, also for the agent's credentials, which have fewer
-// rights than an administrator's.
+// rights than an administrator's, and one of a member that does not answer.
 func (u *unregistering) describe(err error) error {
+	var request *url.Error
+	if u.there != nil && errors.As(err, &request) && strings.HasPrefix(request.URL, u.there.Host) {
+		return fmt.Errorf("the member does not answer: where it is gone for good, leave --cluster-kubeconfig out, and what the fleet has there stays: %w", err)
+	}
 	if u.asAgent && apierrors.IsForbidden(err) {
 		return fmt.Errorf("the agent's own credentials do not allow to take cluster %s out (%w): name an administrator's kubeconfig of the control plane with --karmada-config", u.name, err)
 	}
@@ -186,7 +193,7 @@ func (u *unregistering) connect(ctx context.Context, member client.Client) (*res
 		return nil, nil, fmt.Errorf("there is no agent in %s of that cluster: --namespace says where it is, or --karmada-config leads to the control plane. A cluster in push mode leaves with flotilla unjoin", u.agent.Namespace)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, u.describe(err)
 	}
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(content)
 	if err != nil {
