@@ -30,10 +30,10 @@ var (
 	// ErrStays means that the cluster did not leave in time.
 	ErrStays = errors.New("the cluster has not left")
 	// ErrElsewhere means that another copy of the hub acts in the member.
-	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first; if none runs, try again half a minute after this one was started")
+	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first; if none runs, try again about 40s after this one was started, or 100s where yet another copy has asked there")
 	// ErrMoving means that one may: the hub has moved, and waits whether another
 	// copy answers.
-	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in the cluster, and waits half a minute for one that still runs there: try again then")
+	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in the cluster, and waits to see whether one still runs there: try again in about 40s, or 100s where yet another copy has asked there")
 	// ErrHeld means that the hub was set back, and removes nothing until it is
 	// resumed.
 	ErrHeld = errors.New("this control plane was set back to an older backup, and removes nothing from the cluster before somebody has said flotilla resume hub; with --dry-run that says what would be done")

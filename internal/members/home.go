@@ -22,7 +22,7 @@ var (
 	// is a copy.
 	ErrElsewhere = errors.New("another copy of this control plane acts in this cluster, from another folder or machine")
 	// ErrMoving says that this hub may still act there from another place.
-	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in this cluster: whether one still runs there is waited for, half a minute")
+	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in this cluster: it waits to see whether one still runs there")
 	// ErrLetGo says that this hub has released a member from another place.
 	ErrLetGo = errors.New("this control plane has taken this cluster off from another folder or machine: flotilla join takes it on again")
 	// ErrLeft says that a member in pull mode has left the fleet, and that the agent that

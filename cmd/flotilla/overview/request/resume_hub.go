@@ -110,12 +110,16 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 	return err
 }
 
+// asked is how long a control plane takes to find out that no copy of it acts in a cluster: hubclaim.UntilMoved, or
+// three times as long, and until the next look after that.
+const asked = "whether one acts there is known about 40s after a start, or 100s where yet another copy has asked"
+
 // mayGoOn returns an error while another copy of the control plane acts in clusters, or while it is not
 // known what would be done in clusters that answer.
 func (p *hubPlan) mayGoOn() error {
 	switch {
 	case len(p.Elsewhere) > 0:
-		return fmt.Errorf("not resumed: another copy of this control plane acts in %s, or did until half a minute ago: stop the one of the two that is not to go on, and ask again then", strings.Join(p.Elsewhere, ", "))
+		return fmt.Errorf("not resumed: another copy of this control plane acts in %s, or may: stop the one of the two that is not to go on, and ask again; "+asked, strings.Join(p.Elsewhere, ", "))
 	case p.Hold != nil && len(p.Uncompared) > 0:
 		return fmt.Errorf("not resumed: what would be done in %s is not known yet; ask again in half a minute", strings.Join(p.Uncompared, ", "))
 	}
@@ -152,13 +156,15 @@ func (p *hubPlan) text(out io.Writer, dry bool) error {
 		lines = append(lines, "  "+name+" could not be looked at: it is not ready")
 	}
 	for _, name := range p.Elsewhere {
-		lines = append(lines, "  "+name+" could not be looked at: another copy of this control plane acts there, or did until half a minute ago")
+		lines = append(lines, "  "+name+" could not be looked at: another copy of this control plane acts there, or may")
 	}
 	for _, name := range p.Uncompared {
 		lines = append(lines, "  "+name+" was not looked at yet")
 	}
 	switch {
-	case len(p.Uncompared)+len(p.Elsewhere) > 0:
+	case len(p.Elsewhere) > 0:
+		lines = append(lines, "ask again: what would be done is not all known yet; "+asked)
+	case len(p.Uncompared) > 0:
 		lines = append(lines, "ask again in half a minute: what would be done is not all known yet")
 	case len(p.Changes)+len(p.Idle)+len(p.Unseen) == 0:
 		lines = append(lines, "  there is no cluster")

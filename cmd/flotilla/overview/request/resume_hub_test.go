@@ -1,8 +1,10 @@
 package request
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
@@ -24,7 +26,7 @@ func TestWhoMayNotGoOn(t *testing.T) {
 			want: "another copy of this control plane acts in west", says: "west could not be looked at: another copy",
 		},
 		"nobody waits":                         {says: "there is nothing to resume"},
-		"nobody waits yet, and a copy may act": {plan: hubPlan{Plan: setback.Plan{Elsewhere: []string{"west"}}}, want: "another copy", says: "ask again in half a minute"},
+		"nobody waits yet, and a copy may act": {plan: hubPlan{Plan: setback.Plan{Elsewhere: []string{"west"}}}, want: "another copy", says: asked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.plan.mayGoOn()
@@ -36,5 +38,15 @@ func TestWhoMayNotGoOn(t *testing.T) {
 				t.Errorf("%v, said:\n%swant %q", err, out.String(), tc.says)
 			}
 		})
+	}
+}
+
+// TestHowLongItTakes: what is said of that is what the control plane waits for, and the time until it looks again.
+func TestHowLongItTakes(t *testing.T) {
+	const look = 10 * time.Second // between two looks at a cluster, by default
+	for _, takes := range []time.Duration{hubclaim.UntilMoved + look, 3*hubclaim.UntilMoved + look} {
+		if text := fmt.Sprintf("%.0fs", takes.Seconds()); !strings.Contains(asked, text) {
+			t.Errorf("%q does not have %q", asked, text)
+		}
 	}
 }

@@ -193,7 +193,7 @@ func clusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
 	case reason == clusterv1alpha1.ClusterNotHeardYetReason:
 		return "ask again in half a minute"
 	case reason == clusterv1alpha1.ClusterMovingReason:
-		return "wait half a minute: this control plane was elsewhere when it last acted there"
+		return "wait about 40s, or 100s where yet another copy has asked there: this control plane was elsewhere when it last acted there"
 	case reason == clusterv1alpha1.ClusterIdentityMismatchReason:
 		return leave + c.Name + ", and then " + enter + c.Name + ", if the cluster that answers there is to have its place"
 	case reason == clusterv1alpha1.ClusterCredentialsRefusedReason && !pull:

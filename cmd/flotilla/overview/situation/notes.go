@@ -153,7 +153,7 @@ func (s *Survey) Started(at, now time.Time) {
 		return
 	}
 	s.fleet.Notes = append(s.fleet.Notes, Note{Message: fmt.Sprintf("the control plane was started %s ago: whether it was set back is not known yet", duration.HumanDuration(max(up, 0))),
-		Next: "ask again in half a minute"})
+		Next: fmt.Sprintf("ask again in %s", (firstLook - up).Round(time.Second))})
 }
 
 // mostNamed is how many objects a note names.

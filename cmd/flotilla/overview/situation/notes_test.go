@@ -161,15 +161,15 @@ func TestWhatCouldNotBeTakenUp(t *testing.T) {
 // TestRightAfterAStart: nobody has looked yet.
 func TestRightAfterAStart(t *testing.T) {
 	for name, tc := range map[string]struct {
-		up    time.Duration
-		age   time.Duration // of the cluster
-		held  bool          // it says that the control plane was set back
-		notes int
+		up   time.Duration
+		age  time.Duration // of the cluster
+		held bool          // it says that the control plane was set back
+		next string        // of the note; empty for none
 	}{
-		"it was not looked at yet":         {4 * time.Second, time.Hour, false, 1},
-		"it was":                           {time.Minute, time.Hour, false, 0},
-		"it was not there when it started": {4 * time.Second, 2 * time.Second, false, 0},
-		"it is known that it was set back": {4 * time.Second, time.Hour, true, 0},
+		"it was not looked at yet":         {4 * time.Second, time.Hour, false, "ask again in 41s"},
+		"it was":                           {time.Minute, time.Hour, false, ""},
+		"it was not there when it started": {4 * time.Second, 2 * time.Second, false, ""},
+		"it is known that it was set back": {4 * time.Second, time.Hour, true, ""},
 	} {
 		s := situation.NewSurvey(now, "")
 		east := member("east")
@@ -179,8 +179,12 @@ func TestRightAfterAStart(t *testing.T) {
 		}
 		s.Cluster(east, time.Time{})
 		s.Started(now.Add(-tc.up), now)
-		if got := s.Fleet().Notes; len(got) != tc.notes {
-			t.Errorf("%s: %+v", name, got)
+		next := ""
+		for _, note := range s.Fleet().Notes {
+			next += note.Next
+		}
+		if next != tc.next {
+			t.Errorf("%s: %+v", name, s.Fleet().Notes)
 		}
 	}
 }
