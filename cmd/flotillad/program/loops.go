@@ -289,6 +289,9 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 	if err != nil {
 		return err
 	}
+	if err := checkHealth(mgr); err != nil {
+		return err
+	}
 	if err := transitions.Register(mgr, transitions.Options{Log: o.log, Screen: o.plane.screen}); err != nil {
 		return err
 	}
