@@ -69,7 +69,8 @@ Commands talk to the control plane named by --kubeconfig, or $KUBECONFIG, or
 	f.AddTo(cmd.PersistentFlags())
 	f.AddConnectionTo(cmd.PersistentFlags())
 	f.Complete(cmd)
-	cmd.AddCommand(newKubectlCommand(), newCompletionCommand(), newExplainCommand(f), newInterpretCommand(f), newDemoCommand(), newValidateCommand(), newServeCommand())
+	cmd.AddCommand(newKubectlCommand(), newCompletionCommand(), newExplainCommand(f), newInterpretCommand(f), newDemoCommand(), newValidateCommand())
+	cmd.AddCommand(newElsewhereCommands()...)
 	for _, commands := range packages {
 		cmd.AddCommand(commands(f)...)
 	}

@@ -131,10 +131,18 @@ func TestCompletionScripts(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	for line, says := range map[string]string{
-		"boat":                      `error: unknown command "boat" for "flotilla"` + "\n",
-		"help boat":                 `error: unknown command "boat" for "flotilla"` + "\n",
+		"boat":                      `error: unknown command "boat" for "flotilla": flotilla --help lists them` + "\n",
+		"help boat":                 `error: unknown command "boat" for "flotilla": flotilla --help lists them` + "\n",
 		"get --boat":                "error: unknown flag: --boat; flotilla get --help lists the flags\n",
 		"serve --x=y":               "error: the control plane is a program of its own: flotillad serve\n",
+		"init --x":                  "error: there is nothing to install: flotillad serve --data-dir DIR runs a control plane, and is all of it\n",
+		"deinit":                    "error: there is nothing to take out: flotillad serve ends by Ctrl-C or SIGTERM, and its --data-dir is all that it leaves\n",
+		"addons list":               "error: there are no addons: estimator and descheduler are parts of flotillad, and search and metrics across clusters are not there yet\n",
+		"events deployment/web":     `error: "deployment/web" is too much: flotilla events --for deployment/web` + "\n",
+		"events a b":                `error: "a" is too much: flotilla events --for KIND/NAME` + "\n",
+		"promote":                   "error: KIND is missing: flotilla promote KIND NAME -C CLUSTER\n",
+		"promote deployment":        "error: NAME is missing: flotilla promote KIND NAME -C CLUSTER\n",
+		"suspend":                   "error: source or kustomization is missing: flotilla suspend source git NAME, or flotilla suspend kustomization NAME\n",
 		"patc":                      `error: unknown command "patc" for "flotilla": is patch meant?` + "\n",
 		"gett":                      `error: unknown command "gett" for "flotilla": is get meant?` + "\n",
 		"reconcile ks/web":          `error: "ks/web" is written in two words: flotilla reconcile kustomization web` + "\n",

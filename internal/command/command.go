@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -173,11 +174,17 @@ func oneLine(err error) string {
 		}
 	}
 	text, meant, misspelt := strings.Cut(strings.Join(lines, "; "), suggests)
+	if found := unknownCommand.FindStringSubmatch(text); !misspelt && found != nil {
+		return text + ": " + found[1] + " --help lists them"
+	}
 	if !misspelt {
 		return text
 	}
 	return text + ": is " + strings.ReplaceAll(meant, "; ", " or ") + " meant?"
 }
+
+// unknownCommand matches cobra's error for a word that is no command of a program, or of a group.
+var unknownCommand = regexp.MustCompile(`^unknown command ".*" for "([^"]+)"$`)
 
 // suggests is how cobra begins to name the commands that a misspelt one may be.
 const suggests = "; Did you mean this?; "

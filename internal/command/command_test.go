@@ -34,8 +34,8 @@ func TestRun(t *testing.T) {
 		"an argument too much":               {args: []string{"do", "x", "y"}, code: 2, says: "error: \"y\" is too much: program do NAME [flags]\n"},
 		"a flag that is not there":           {args: []string{"do", "--nope"}, code: 2, says: "error: unknown flag: --nope; program do --help lists the flags\n"},
 		"help of what is there":              {args: []string{"help", "do"}},
-		"help of what is not there":          {args: []string{"help", "nope"}, code: 2, says: "error: unknown command \"nope\" for \"program\"\n"},
-		"help of what a group does not have": {args: []string{"help", "group", "nope"}, code: 2, says: "error: unknown command \"nope\" for \"program group\"\n"},
+		"help of what is not there":          {args: []string{"help", "nope"}, code: 2, says: "error: unknown command \"nope\" for \"program\": program --help lists them\n"},
+		"help of what a group does not have": {args: []string{"help", "group", "nope"}, code: 2, says: "error: unknown command \"nope\" for \"program group\": program group --help lists them\n"},
 		"a call that the user interrupted":   {ctx: canceled, args: []string{"do", "x"}, err: context.Canceled, code: 130},
 	}
 	for name, tc := range cases {

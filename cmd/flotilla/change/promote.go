@@ -123,9 +123,9 @@ func kindAndName(args []string) (kind, name string, err error) {
 		if kind, name, ok := strings.Cut(args[0], "/"); ok && kind != "" && name != "" {
 			return kind, name, nil
 		}
-		return "", "", errors.New("NAME is missing: promote KIND NAME -C CLUSTER")
+		return "", "", errors.New("NAME is missing: flotilla promote KIND NAME -C CLUSTER")
 	case 0:
-		return "", "", errors.New("KIND is missing: promote KIND NAME -C CLUSTER")
+		return "", "", errors.New("KIND is missing: flotilla promote KIND NAME -C CLUSTER")
 	default:
 		return "", "", fmt.Errorf("%q is too much: promote KIND NAME -C CLUSTER", args[2])
 	}

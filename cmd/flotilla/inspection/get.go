@@ -92,6 +92,9 @@ func (g *getter) run(cmd *cobra.Command) error {
 		if of := runsInMembers(g.args); err == nil && heard.none && of != "" {
 			_, _ = fmt.Fprintf(heard.Writer, "The control plane runs none itself: flotilla get %s -s %s lists those of the clusters.\n", of, fleet.ScopeMembers)
 		}
+		if err == nil && heard.none && g.allClusters() {
+			_, _ = fmt.Fprintln(heard.Writer, noCluster)
+		}
 		if err == nil && g.allClusters() {
 			g.awaited(cmd.Context())
 		}
@@ -215,11 +218,11 @@ func (g *getter) wantTable(req *rest.Request) {
 	}
 }
 
-// nothing prints that no objects were found, as kubectl does.
-func (g *getter) nothing(namespaced bool) {
+// nothing prints that servers have no objects.
+func (g *getter) nothing(servers int, namespaced bool) {
+	namespace := ""
 	if namespaced && !g.AllNamespaces {
-		_, _ = fmt.Fprintf(g.ErrOut, "No resources found in %s namespace.\n", g.Namespace)
-		return
+		namespace = g.Namespace
 	}
-	_, _ = fmt.Fprintln(g.ErrOut, "No resources found")
+	_, _ = fmt.Fprintln(g.ErrOut, none(servers, namespace))
 }

@@ -15,12 +15,28 @@ func TestWhatRunsInMembersAlone(t *testing.T) {
 			t.Errorf("get %s: %q, want %q", args, got, want)
 		}
 	}
-	for said, want := range map[string]bool{"No resources found in default namespace.\n": true, "No resources found\n": true, "Warning: v1 Endpoints is deprecated\n": false} {
+	for output, want := range map[string]bool{"No resources found in default namespace.\n": true, "No resources found\n": true, "Warning: v1 Endpoints is deprecated\n": false} {
 		var out strings.Builder
 		heard := &noneHeard{Writer: &out}
-		_, _ = fmt.Fprint(heard, said)
-		if heard.none != want || out.String() != said {
-			t.Errorf("%q: none %v, passed on %q", said, heard.none, out.String())
+		_, _ = fmt.Fprint(heard, output)
+		if heard.none != want || out.String() != output {
+			t.Errorf("%q: none %v, passed on %q", output, heard.none, out.String())
+		}
+	}
+}
+
+// TestNone: an empty fleet is told from clusters that have no such objects.
+func TestNone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		servers         int
+		namespace, want string
+	}{
+		"no cluster":      {0, "shop", "There is no cluster in the fleet: flotilla join NAME --cluster-kubeconfig FILE adds one."},
+		"in a namespace":  {2, "shop", "No resources found in shop namespace."},
+		"in no namespace": {2, "", "No resources found"},
+	} {
+		if got := none(tc.servers, tc.namespace); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

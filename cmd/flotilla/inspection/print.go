@@ -56,7 +56,7 @@ func (g *getter) printTables(answers []fleet.Answer[found]) error {
 		printed = true
 	}
 	if !printed && !absent && !g.IgnoreNotFound {
-		g.nothing(namespaced)
+		g.nothing(len(answers), namespaced)
 	}
 	return nil
 }

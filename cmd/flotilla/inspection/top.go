@@ -132,7 +132,7 @@ func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, s
 		return fmt.Errorf("clusters %s: %w", strings.Join(without, ", "), errNoMetrics)
 	}
 	if len(t.sheet.rows) == 0 && faults == 0 {
-		t.nothing(cmd)
+		t.nothing(cmd, len(clusters))
 	}
 	if err := t.sheet.print(cmd.OutOrStdout()); err != nil {
 		return err
@@ -154,12 +154,12 @@ func withoutMetrics(answers []fleet.Answer[usageOf]) []string {
 	return out
 }
 
-func (t *top) nothing(cmd *cobra.Command) {
+func (t *top) nothing(cmd *cobra.Command, clusters int) {
+	namespace := t.namespace
 	if t.allNamespaces {
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "No resources found")
-		return
+		namespace = ""
 	}
-	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "No resources found in %s namespace.\n", t.namespace)
+	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), none(clusters, namespace))
 }
 
 // connect returns clients of a cluster that serves metrics.

@@ -38,6 +38,18 @@ type eventsOptions struct {
 	named  bool
 }
 
+// noObject refuses arguments: the object that Events are about is in --for.
+func noObject(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	about := "KIND/NAME"
+	if strings.Contains(args[0], "/") {
+		about = args[0]
+	}
+	return command.Usage(fmt.Errorf("%q is too much: flotilla events --for %s", args[0], about))
+}
+
 func newEventsCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
 	o := &eventsOptions{flags: f, clock: now}
 	cmd := &cobra.Command{
@@ -49,7 +61,7 @@ about its binding and about what it owns in the members, such as Pods.`,
 		Example: `  flotilla events -n shop
   flotilla events --for deployment/web -n shop --types Warning
   flotilla events -A -w -C east,west`,
-		Args: command.Exactly(),
+		Args: noObject,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

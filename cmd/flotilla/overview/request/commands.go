@@ -70,7 +70,7 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 	if cmd.Name() == "source" {
 		return command.Usage(fmt.Errorf("git is missing: %s git NAME", cmd.CommandPath()))
 	}
-	words := fmt.Sprintf("what is missing: %s source git NAME, or %s kustomization NAME", cmd.CommandPath(), cmd.CommandPath())
+	words := fmt.Sprintf("source or kustomization is missing: %s source git NAME, or %s kustomization NAME", cmd.CommandPath(), cmd.CommandPath())
 	if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == "hub" }) {
 		words += ", or " + cmd.CommandPath() + " hub"
 	}
