@@ -16,25 +16,25 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// asides are what is no problem of templates, and worth a look.
+// asides collects what is worth a look about templates, but is not a problem.
 type asides struct {
 	drifted []drift
-	// released are templates that run as they were when a policy carried them last.
+	// released are templates that still run although no policy selects them any more.
 	released []inventory.ID
-	// staying must leave clusters, and have no other place.
+	// staying are templates that should leave a cluster but fit nowhere else.
 	staying []staying
-	// reported are templates of which a problem says the same.
+	// reported are templates that already have a problem with the same message.
 	reported  []inventory.ID
 	suspended []suspension
-	// halted are the sources and the Kustomizations that somebody suspended.
+	// halted are the suspended sources and Kustomizations.
 	halted   []inventory.ID
 	passed   passed
 	unposted unposted
 }
 
-// take adds a template by its binding. kept are the clusters that its changes are kept from;
-// what those of silent hold is not known. What others removed in the clusters of gone is shown
-// as a problem.
+// take adds a template by its binding. kept are the clusters in which its dispatching is
+// suspended, silent those whose content is not known because they do not answer, and gone those
+// from which somebody removed it, which is shown as a problem.
 func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup.Silences) {
 	a.passed.take(b)
 	id := idOf(b.BindingSpec().Resource)
@@ -55,14 +55,14 @@ func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup
 	}
 }
 
-// halt adds a source or a Kustomization that somebody suspended.
+// halt adds a suspended source or Kustomization.
 func (a *asides) halt(kind, namespace, name string) {
 	a.halted = append(a.halted, inventory.ID{GroupKind: schema.GroupKind{Kind: kind}, Namespace: namespace, Name: name})
 }
 
-// heardOf is what a binding says of clusters that hold something else than its template,
-// without those that are shown otherwise, and those of which nothing is heard; empty where none
-// is left.
+// heardOf returns the binding's message about clusters whose object differs from the template,
+// without the clusters that are shown elsewhere or do not answer; empty if none
+// remains.
 func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollup.Silences) string {
 	var drifts []string
 	all := true
@@ -75,20 +75,20 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 			drifts = append(drifts, item.ClusterName+": "+item.Drift)
 		}
 	}
-	if all { // also what says nothing of single clusters
+	if all { // also messages that name no cluster
 		return message
 	}
 	return strings.Join(drifts, "; ")
 }
 
-// notes are one of each sort.
+// notes returns one note of each kind.
 func (a *asides) notes() []Note {
 	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.reported, id) })
 	return slices.Concat(released(left), drifting(a.drifted), stayingNotes(a.staying), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.unposted.notes())
 }
 
-// halted are notes on what somebody suspended, one for each kind: commits end there, and
-// nothing says so until somebody misses one.
+// halted returns notes about suspended objects, one for each kind: commits get no further than
+// these, and nothing else shows that.
 func halted(all []inventory.ID) []Note {
 	var out []Note
 	for _, kind := range []struct{ name, message, next string }{
@@ -110,14 +110,14 @@ func halted(all []inventory.ID) []Note {
 	return out
 }
 
-// suspension is a template that changes are kept from in some clusters, sorted.
+// suspension is a template whose dispatching is suspended in some clusters, which are sorted.
 type suspension struct {
 	of       inventory.ID
 	clusters []string
 }
 
-// suspended is a note on templates that run as they were when their dispatching was
-// suspended, which may be long ago; none if there are none.
+// suspended returns a note about templates whose dispatching is suspended: clusters run the
+// version from before that, which may be old. It returns no note without such templates.
 func suspended(all []suspension) []Note {
 	if len(all) == 0 {
 		return nil

@@ -13,25 +13,25 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
-// Behind is that Git says something else than what a template of a Kustomization is on the control plane, or
-// than what clusters are given of it.
+// Behind says that a template of a Kustomization differs from Git, on the control plane or in what clusters
+// are sent.
 type Behind struct {
-	// Reason is CamelCase and stable; empty where nothing is behind.
+	// Reason is CamelCase and stable; empty if nothing is behind.
 	Reason, Message, Next string
 }
 
-// Reasons why what is in Git has not come to clusters.
+// Reasons why clusters do not have what is in Git.
 const (
-	// ReasonHeldBySwitch: a part of a revision is written, and clusters wait for the rest.
+	// ReasonHeldBySwitch: a revision is only partly written, and clusters wait for the rest.
 	ReasonHeldBySwitch = "HeldBySwitch"
-	// ReasonNotApplied: the revision that was tried last is not applied.
+	// ReasonNotApplied: the revision that was attempted last was not applied.
 	ReasonNotApplied = "RevisionNotApplied"
-	// ReasonKustomizationSuspended: the source has another revision, and is not looked at.
+	// ReasonKustomizationSuspended: the source has a newer revision, and the Kustomization is suspended.
 	ReasonKustomizationSuspended = "KustomizationSuspended"
 )
 
-// BehindOf says how far the Kustomization of a template is behind its source, which is at a revision; empty where
-// that is not known.
+// BehindOf returns whether the Kustomization of a template is behind its source, given the source's revision; an
+// empty revision is not known.
 func BehindOf(ks *kustomizev1.Kustomization, revision string) Behind {
 	name := "Kustomization " + ks.Namespace + "/" + ks.Name
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// APIVersion is that of a Fleet for scripts. Fields may be added; none changes
-// its meaning.
+// APIVersion is the version of a Fleet for scripts. Fields may be added; none
+// changes its meaning.
 const APIVersion = "cli.flotilla.io/v1alpha1"
 
 // State of an object.
@@ -15,19 +15,19 @@ type State string
 
 // States, best first.
 const (
-	// Ready means that it is as it should be.
+	// Ready means that the object is as it should be.
 	Ready State = "Ready"
-	// Suspended means that somebody asked the fleet to leave it alone.
+	// Suspended means that a user has suspended it.
 	Suspended State = "Suspended"
-	// Progressing means that it may become ready by itself.
+	// Progressing means that it may become ready without intervention.
 	Progressing State = "Progressing"
-	// Unknown means that nothing is heard of its cluster.
+	// Unknown means that its cluster does not answer.
 	Unknown State = "Unknown"
-	// Failed means that somebody has to act.
+	// Failed means that a user has to act.
 	Failed State = "Failed"
 )
 
-// word is how tables show a state: as the condition Ready does.
+// word returns the state as the status of a condition Ready, for tables.
 func (s State) word() string {
 	switch s {
 	case Ready:
@@ -45,28 +45,28 @@ func (s State) word() string {
 type Fleet struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"` // FleetStatus
-	// Namespace is the only one that this is about; empty for all.
+	// Namespace is the only namespace that is reported; empty means all.
 	Namespace string `json:"namespace,omitempty"`
-	// Ready says that there is no problem, and that all could be read; of one namespace,
-	// all but the clusters.
+	// Ready is true if there is no problem and everything could be read; for a single
+	// namespace, everything but the clusters.
 	Ready          bool            `json:"ready"`
 	Sources        []Source        `json:"sources"`
 	Kustomizations []Kustomization `json:"kustomizations"`
 	Clusters       []Cluster       `json:"clusters"`
-	// Templates counts what policies propagate.
+	// Templates counts the templates that policies propagate.
 	Templates Count `json:"templates"`
-	// Problems are ordered: failed before progressing, and what may be the reason
-	// of others first.
+	// Problems are ordered: failed before progressing, and possible causes before
+	// their consequences.
 	Problems []Problem `json:"problems"`
-	// Notes are about what does nothing, or not all that its words say: a typo looks like
-	// that. They do not count as problems.
+	// Notes are about objects that have no effect, or less than they ask for, as after a
+	// typo. They do not count as problems.
 	Notes []Note `json:"notes,omitempty"`
-	// Unread names what the caller may not read, so that nothing is shown of it.
+	// Unread names the kinds that the caller may not read, and of which nothing is shown.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// Unjudged is what of Unread keeps anybody from saying that all is ready: of one namespace
-// the bindings show what clusters reported, whether the clusters may be read or not.
+// Unjudged returns the kinds of Unread without which it is not known whether all is ready. For a
+// single namespace these are not the clusters, because bindings show what clusters reported.
 func (f Fleet) Unjudged() []string {
 	if f.Namespace == "" {
 		return f.Unread
@@ -74,19 +74,19 @@ func (f Fleet) Unjudged() []string {
 	return slices.DeleteFunc(slices.Clone(f.Unread), func(what string) bool { return what == Clusters })
 }
 
-// nothing reports whether there is no source, Kustomization or template.
+// nothing reports whether there are no sources, Kustomizations and templates.
 func (f Fleet) nothing() bool { return len(f.Sources)+len(f.Kustomizations)+f.Templates.Total == 0 }
 
-// Count says how many of something there are, and how many are ready.
+// Count is how many of something there are, and how many of them are ready.
 type Count struct {
 	Total int `json:"total"`
 	Ready int `json:"ready"`
-	// Unknown are those that were in a cluster of which nothing is heard any more.
+	// Unknown are those in a cluster that has stopped to answer.
 	Unknown int `json:"unknown,omitempty"`
-	// Suspended are those that are well, and that changes are kept from: an older version
-	// may run there.
+	// Suspended are those that are healthy while their dispatching is suspended: an older
+	// version may run.
 	Suspended int `json:"suspended,omitempty"`
-	// Leaving are, of templates in a cluster, those that are placed elsewhere by now, and whose old copy is there still.
+	// Leaving are the templates of a cluster that are placed elsewhere, while their old copy is still there.
 	// They are not in Total.
 	Leaving int `json:"leaving,omitempty"`
 }
@@ -96,29 +96,29 @@ type Source struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	URL       string `json:"url"` // without user and password
-	// Revision is that of the artifact; empty where there is none yet.
+	// Revision is the artifact's; empty if there is none yet.
 	Revision string `json:"revision,omitempty"`
-	// Fetched is when the artifact was made; nil where there is none.
+	// Fetched is when the artifact was made; nil if there is none.
 	Fetched *metav1.Time `json:"fetched,omitempty"`
 	State   State        `json:"state"`
 	Message string       `json:"message,omitempty"`
 }
 
-// Kustomization is one that applies a source.
+// Kustomization is a Kustomization that applies a source.
 type Kustomization struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Source is "GitRepository/name", with the namespace where it is another.
+	// Source is "GitRepository/name", with the namespace if that is another one.
 	Source string `json:"source"`
 	Path   string `json:"path"`
-	// Revision is the last that was applied; empty for none.
+	// Revision is the one that was applied last; empty if none was.
 	Revision string `json:"revision,omitempty"`
 	State    State  `json:"state"`
 	Message  string `json:"message,omitempty"`
-	// Objects is how many it owns on the control plane.
+	// Objects is how many objects it owns on the control plane.
 	Objects int `json:"objects"`
-	// Clusters counts those that its templates run in: ready are the ones in
-	// which all of them are.
+	// Clusters counts the clusters in which its templates run; a cluster is ready
+	// if all of them are ready there.
 	Clusters Count `json:"clusters"`
 }
 
@@ -133,19 +133,19 @@ type Cluster struct {
 	Provider string `json:"provider,omitempty"`
 	Region   string `json:"region,omitempty"`
 	closed
-	// Taints that its operators gave it besides, as "key=value:Effect".
+	// Taints are the other taints that its operators set, as "key=value:Effect".
 	Taints []string `json:"taints,omitempty"`
-	// Leaving says that it is being taken out of the fleet.
+	// Leaving is true while the cluster is being removed from the fleet.
 	Leaving bool `json:"leaving,omitempty"`
-	// Nodes is nil where their number is not known.
+	// Nodes is nil if their number is not known.
 	Nodes *Count `json:"nodes,omitempty"`
-	// Heard is when the agent of a cluster in pull mode last reported; nil for
-	// never, and in push mode.
+	// Heard is when the agent of a cluster in pull mode last reported; nil if it
+	// never did, and in push mode.
 	Heard *metav1.Time `json:"heard,omitempty"`
-	// Templates counts what is placed there.
+	// Templates counts the templates that are placed there.
 	Templates Count `json:"templates"`
-	// CPU and Memory are what is taken of what there is, such as "3/8"; empty
-	// where it is not known.
+	// CPU and Memory are what is allocated of what is allocatable, such as "3/8";
+	// empty if that is not known.
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
 }
@@ -153,23 +153,23 @@ type Cluster struct {
 // Problem is something that is not ready, and the next step.
 type Problem struct {
 	State State `json:"state"`
-	// Group, Kind, Namespace and Name are of the object. Group is that of a template; empty
-	// for the core one, and for kinds on which the control plane acts itself.
+	// Group, Kind, Namespace and Name identify the object. Group is set for templates only;
+	// it is empty for the core group, and for kinds that the control plane reconciles itself.
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Clusters that it concerns, sorted; none where it concerns the control plane.
+	// Clusters that it concerns, sorted; none if it concerns the control plane.
 	Clusters []string `json:"clusters,omitempty"`
 	Message  string   `json:"message"`
-	// Symptom is what the Pods of one of the clusters show of it, such as "ErrImagePull: …";
-	// empty where nobody asked them, or they showed nothing.
+	// Symptom is the cause that Pods in one of the clusters show, such as "ErrImagePull: …";
+	// empty if they were not read, or show none.
 	Symptom string `json:"symptom,omitempty"`
-	// Next is what to do, or where to look.
+	// Next is the next step: what to do, or where to look.
 	Next string `json:"next"`
 }
 
-// Object is "Deployment shop/web".
+// Object returns the kind and name, as in "Deployment shop/web".
 func (p Problem) Object() string {
 	if p.Namespace == "" {
 		return p.Title() + " " + p.Name
@@ -177,13 +177,13 @@ func (p Problem) Object() string {
 	return p.Title() + " " + p.Namespace + "/" + p.Name
 }
 
-// native are the groups of kinds of Kubernetes whose names others use as well.
+// native has, by kind, the groups of Kubernetes' own kinds whose names other projects use as well.
 var native = map[string]string{
 	"CronJob": "batch", "DaemonSet": "apps", "Deployment": "apps", "Ingress": "networking.k8s.io", "Job": "batch", "NetworkPolicy": "networking.k8s.io",
 	"Node": "", "Pod": "", "Secret": "", "Service": "", "StatefulSet": "apps",
 }
 
-// Title is the kind, with the group where it bears the name of one of Kubernetes' own:
+// Title returns the kind, with its group if Kubernetes has a kind of that name itself, as in
 // "Job.batch.volcano.sh".
 func (p Problem) Title() string {
 	if group, known := native[p.Kind]; known && p.Group != "" && p.Group != group {
@@ -192,10 +192,10 @@ func (p Problem) Title() string {
 	return p.Kind
 }
 
-// closed says what somebody has a cluster keep away.
+// closed says what a cluster does not take because a user has said so.
 type closed struct {
-	// Cordoned says that nothing new is placed there.
+	// Cordoned is true if nothing new is placed there.
 	Cordoned bool `json:"cordoned,omitempty"`
-	// Drained says that what runs there is to go, too.
+	// Drained is true if what runs there is to leave, too.
 	Drained bool `json:"drained,omitempty"`
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// carriesNothing is the message of a policy that carries nothing.
+// carriesNothing is the message about a policy that selects nothing.
 const carriesNothing = "it carries nothing: there is no object that its selectors mean, or another policy carries it"
 
-// mostMeant is of how many policies that carry nothing it is looked for what they mean.
+// mostMeant is for how many policies a name is suggested.
 const mostMeant = 100
 
-// mistyped are who may name what is not there, the first mostMeant of each.
+// mistyped has the objects that may contain a mistyped name, at most mostMeant of each kind.
 type mistyped struct {
-	policies  missers // that carry nothing
-	partly    []namer // policies that carry something
+	policies  missers // that select nothing
+	partly    []namer // policies that select something
 	overrides []namer
 }
 
-// namer is who names objects, and does something whatever of them is there.
+// namer is a policy or an override that names objects, and has some effect in any case.
 type namer struct {
 	kind, namespace, name string
 	selectors             []policyv1alpha1.ResourceSelector // that name an object
 }
 
-// addNamer adds who names objects to a list of at most mostMeant.
+// addNamer adds a namer to a list of at most mostMeant.
 func addNamer(to []namer, of namer, selectors []policyv1alpha1.ResourceSelector) []namer {
 	of.selectors = naming(selectors)
 	if len(of.selectors) == 0 || len(to) == mostMeant {
@@ -42,18 +42,18 @@ func addNamer(to []namer, of namer, selectors []policyv1alpha1.ResourceSelector)
 	return append(to, of)
 }
 
-// misser is a policy that carries nothing, and names objects.
+// misser is a policy that names objects and selects nothing.
 type misser struct {
-	note      int // its place among the notes
+	note      int // index of its note
 	namespace string
 	selectors []policyv1alpha1.ResourceSelector
 }
 
-// missers are policies of which it is known only once all objects are seen what they may
-// mean.
+// missers are policies for which a name can be suggested only when all objects have been
+// added.
 type missers []misser
 
-// take adds a policy, if its notes, which begin at a place, say that it carries nothing.
+// take adds a policy if its notes, which begin at an index, say that it selects nothing.
 func (m *missers) take(p policyv1alpha1.Policy, notes []Note, at int) {
 	if len(notes) == 0 || notes[0].Message != carriesNothing || len(*m) == mostMeant {
 		return
@@ -61,13 +61,13 @@ func (m *missers) take(p policyv1alpha1.Policy, notes []Note, at int) {
 	*m = append(*m, misser{note: at, namespace: p.GetNamespace(), selectors: naming(p.PropagationSpec().ResourceSelectors)})
 }
 
-// naming are those selectors that name an object.
+// naming returns the selectors that name an object.
 func naming(all []policyv1alpha1.ResourceSelector) []policyv1alpha1.ResourceSelector {
 	return slices.DeleteFunc(slices.Clone(all), func(of policyv1alpha1.ResourceSelector) bool { return of.Name == "" })
 }
 
-// misnaming are notes on who names objects that are not there, and may mean others that
-// are. bound reports whether an object has a binding.
+// misnaming returns notes about namers whose objects do not exist, with the existing ones that
+// they may mean. bound reports whether an object has a binding.
 func misnaming(all []namer, others []inventory.ID, bound func(inventory.ID) bool) []Note {
 	var out []Note
 	for _, of := range all {
@@ -89,7 +89,7 @@ func overrideKind(o policyv1alpha1.Override) string {
 	return policyv1alpha1.ResourceKindOverridePolicy
 }
 
-// hint has the notes say which of the objects that no policy carries the policies may mean.
+// hint adds to the notes which of the objects that no policy selects the policies may mean.
 // bound reports whether an object has a binding.
 func (m missers) hint(notes []Note, victims []inventory.ID, bound func(inventory.ID) bool) {
 	for _, p := range m {
@@ -102,12 +102,12 @@ func (m missers) hint(notes []Note, victims []inventory.ID, bound func(inventory
 	}
 }
 
-// means returns what the policy names, and the object that takes the fewest typing mistakes
-// to become that; empty for none.
+// means returns the name in the policy, and the object whose name differs from it by the
+// fewest typing mistakes; both are empty if there is none.
 func (m *misser) means(victims []inventory.ID, bound func(inventory.ID) bool) (written string, meant inventory.ID) {
 	least := 0
 	for _, of := range m.selectors {
-		version, _ := schema.ParseGroupVersion(of.APIVersion) // one that is none is of no group
+		version, _ := schema.ParseGroupVersion(of.APIVersion) // an invalid one has no group
 		kind := version.WithKind(of.Kind).GroupKind()
 		for _, id := range victims {
 			if id.GroupKind != kind || m.namespace != "" && m.namespace != id.Namespace {
@@ -124,19 +124,19 @@ func (m *misser) means(victims []inventory.ID, bound func(inventory.ID) bool) (w
 	return written, meant
 }
 
-// titleOf is "Deployment shop/web".
+// titleOf returns the kind and name, as in "Deployment shop/web".
 func titleOf(id inventory.ID) string {
 	return Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object()
 }
 
-// inOrder sorts objects as people count: web-2 comes before web-10.
+// inOrder sorts objects with numbers in names by value: web-2 comes before web-10.
 func inOrder(ids []inventory.ID) {
 	slices.SortFunc(ids, func(a, b inventory.ID) int {
 		return cmp.Or(turn(a)-turn(b), natural(a.Namespace, b.Namespace), natural(a.Name, b.Name), cmp.Compare(a.GroupKind.String(), b.GroupKind.String()))
 	})
 }
 
-// turn has workloads come before others: what runs counts more than what it reads.
+// turn sorts workloads before other kinds, such as the ConfigMaps that they read.
 func turn(id inventory.ID) int {
 	if inventory.IsWorkload(id) {
 		return 0
@@ -144,7 +144,7 @@ func turn(id inventory.ID) int {
 	return 1
 }
 
-// natural compares two names with the numbers in them as numbers.
+// natural compares two names, with the numbers in them by value.
 func natural(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		p, q := part(x), part(y)
@@ -161,7 +161,7 @@ func natural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// part is what a text begins with: digits, or all up to the first.
+// part returns the beginning of a text: its digits, or everything up to the first digit.
 func part(text string) string {
 	digits := isDigit(rune(text[0]))
 	if i := strings.IndexFunc(text, func(r rune) bool { return isDigit(r) != digits }); i > 0 {

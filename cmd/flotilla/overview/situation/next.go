@@ -27,7 +27,7 @@ import (
 // controlPlaneKind stands for the control plane itself.
 const controlPlaneKind = "ControlPlane"
 
-// rank orders problems by kind: what may be the reason of others first.
+// rank orders problems by kind: possible causes come before their consequences.
 var rank = map[string]int{
 	controlPlaneKind:                    0,
 	clusterv1alpha1.ResourceKindCluster: 1, sourcev1.GitRepositoryKind: 2, kustomizev1.KustomizationKind: 3,
@@ -50,7 +50,7 @@ func compareProblems(a, b Problem) int {
 	)
 }
 
-// dependent puts what waits for another Kustomization after what may be the cause.
+// dependent moves problems that wait for another Kustomization after what may cause them.
 func dependent(p Problem) int {
 	if p.Kind == kustomizev1.KustomizationKind && strings.Contains(p.Message, "dependency ") {
 		return 1
@@ -65,7 +65,7 @@ func urgency(s State) int {
 	return 1
 }
 
-// repositoryNext is what to do about a GitRepository.
+// repositoryNext returns the next step for a GitRepository.
 func repositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
 	again := "flotilla reconcile source git " + r.Name + inNamespace(r.Namespace)
 	if ready == nil {
@@ -87,8 +87,8 @@ func repositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
 	}
 }
 
-// allowance is what the end of a message about an address says that an administrator can
-// do; empty if there is nothing.
+// allowance returns what an administrator can do about an address, from the end of the message;
+// empty if the message does not say.
 func allowance(message string) string {
 	const begins = "an administrator can allow "
 	if at := strings.LastIndex(message, "; "+begins); at >= 0 {
@@ -97,10 +97,10 @@ func allowance(message string) string {
 	return ""
 }
 
-// limitNext is what to do about what there is no room for in its namespace.
+// limitNext returns the next step for an object that exceeds a limit of its namespace.
 const limitNext = "make room in the namespace, which is noticed within a minute, or have an administrator raise serve --namespace-limits"
 
-// kustomizationNext is what to do about a Kustomization.
+// kustomizationNext returns the next step for a Kustomization.
 func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) string {
 	if ready == nil {
 		return "wait a moment; if it stays so, see whether the control plane runs the controller kustomization"
@@ -133,14 +133,14 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 			stays = "revision " + excerpt.ShortRevision(revision) + ", which has not become ready, stays until then"
 		}
 		return "correct the files and commit; " + stays + ". flotilla trace kustomization/" + object
-	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
+	case "Forbidden", meta.PruneFailedReason: // no part of these messages comes from others
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
 		return "put right what it says, then: flotilla reconcile kustomization " + object
 	}
 }
 
-// dependencyNext is what to do about the dependency that a message is about: what is wrong there comes first.
+// dependencyNext returns the next step for the dependency in a message, which has to be ready first.
 func dependencyNext(message string) string {
 	rest, found := strings.CutPrefix(message, "dependency ")
 	key, _, _ := strings.Cut(rest, " ")
@@ -157,8 +157,8 @@ func dependencyNext(message string) string {
 	}
 }
 
-// blockedNext is how to mend what the brake holds, or to let it go: the message, which may be too long for a screen,
-// ends with that.
+// blockedNext returns how to correct or to allow what the brake has refused, from the end of the message, which
+// may be too long for a screen.
 func blockedNext(ks *kustomizev1.Kustomization, message, mend string) string {
 	_, allow, found := strings.Cut(message, inventory.AllowPruneAnnotation+": \"")
 	allow, _, ended := strings.Cut(allow, "\"")
@@ -173,7 +173,7 @@ func blockedNext(ks *kustomizev1.Kustomization, message, mend string) string {
 		mend, commit, ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
 }
 
-// clusterNext is what to do about a cluster.
+// clusterNext returns the next step for a cluster.
 func clusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
 	pull, leave, enter := c.Spec.SyncMode == clusterv1alpha1.Pull, "flotilla unjoin ", "flotilla join "
 	if pull {
@@ -213,7 +213,7 @@ func isCordon(t corev1.Taint) bool {
 	return t.Key == clusterv1alpha1.TaintClusterUnscheduler && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// taken is how much CPU and memory is taken of what there is.
+// taken returns how much of the allocatable CPU and memory is allocated.
 func taken(r *clusterv1alpha1.ResourceSummary) (cpu, memory string) {
 	if r == nil {
 		return "", ""
@@ -229,14 +229,14 @@ func taken(r *clusterv1alpha1.ResourceSummary) (cpu, memory string) {
 	return share(corev1.ResourceCPU), share(corev1.ResourceMemory)
 }
 
-// ago is how long ago something was, for people.
+// ago returns how long ago a time is, for people.
 func ago(now, then time.Time) string {
 	return duration.HumanDuration(max(now.Sub(then), 0)) + " ago"
 }
 
-// orphansNext is what to do about objects that no Work names. Those that were made after the
-// backup to which a control plane was set back are among them, and once it goes on nothing
-// distinguishes them from others.
+// orphansNext returns the next step for objects that no Work names. After a restored backup these
+// include what was made since the backup, and once the control plane goes on nothing
+// distinguishes them.
 func orphansNext(c *clusterv1alpha1.Cluster) string {
 	if apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
 		return "leave them alone, as what was made since the backup is among them: " + resumeNext

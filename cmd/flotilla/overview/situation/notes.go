@@ -20,11 +20,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Note is something that is not wrong by itself, but does nothing, or not all that its
-// words say: a typo looks like that.
+// Note is about an object that is valid, but has no effect, or less than it asks for, as after
+// a typo.
 type Note struct {
-	// Kind, Namespace and Name are of the object; of the first of them where the message
-	// says the same of several, and empty where it is about the fleet or counts them.
+	// Kind, Namespace and Name identify the object, or the first of several with the same
+	// message. They are empty if the note is about the fleet, or counts objects.
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -33,19 +33,19 @@ type Note struct {
 	Next string `json:"next"`
 }
 
-// object is "Deployment shop/web"; empty where the note is about the fleet.
+// object returns the kind and name, as in "Deployment shop/web"; empty for a note about the fleet.
 func (n Note) object() string {
 	return strings.TrimSpace(Problem{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}.Object())
 }
 
-// settling is how long a policy may take, once it is made, until it is known what it carries.
+// settling is how long it may take until a new policy's counts are known.
 const settling = 10 * time.Second
 
-// correctCluster is what to do about a policy that names a cluster that is not there.
+// correctCluster is the next step for a policy that names a cluster that does not exist.
 const correctCluster = "correct the name, or join the cluster: flotilla get clusters"
 
-// idle are notes that a policy that can act carries nothing, or names clusters that are not
-// in the fleet, which remarks report.
+// idle returns notes that a policy which is ready selects nothing, or names clusters that do not
+// exist, which are in remarks.
 func idle(p policyv1alpha1.Policy, kind string, remarks []string, now time.Time) []Note {
 	var out []Note
 	add := func(message, next string) {
@@ -61,8 +61,8 @@ func idle(p policyv1alpha1.Policy, kind string, remarks []string, now time.Time)
 	return out
 }
 
-// untaken is what a policy says of objects that it means and could not take up; empty for
-// nothing.
+// untaken returns a policy's message about objects that it selects and could not claim; empty if
+// there are none.
 func untaken(p policyv1alpha1.Policy) string {
 	ready := apimeta.FindStatusCondition(p.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Reason != policyv1alpha1.PolicyReasonNotTakenUp {
@@ -71,8 +71,8 @@ func untaken(p policyv1alpha1.Policy) string {
 	return ready.Message
 }
 
-// UntakenOf is what a policy says of an object, such as "Deployment shop/web", that it means
-// and could not take up; empty where it says nothing, as it does of the last of several only.
+// UntakenOf returns a policy's message about an object, such as "Deployment shop/web", that it
+// selects and could not claim; empty if it has none. A policy names only the last of several.
 func UntakenOf(p policyv1alpha1.Policy, object string) string {
 	if last := p.PropagationStatus().LastProblem; last != nil && last.Object == object && untaken(p) != "" {
 		return last.Message
@@ -80,9 +80,9 @@ func UntakenOf(p policyv1alpha1.Policy, object string) string {
 	return ""
 }
 
-// unbound is the problem that templates that a policy selects have no binding, and so run
-// nowhere, since something is wrong with them; the zero value is none. They are seen by
-// nothing else than the policy's counts.
+// unbound returns the problem that templates which a policy selects have no binding because of
+// an error, and run nowhere; the zero value means none. Only the policy's counts
+// show that.
 func unbound(p policyv1alpha1.Policy, kind string) Problem {
 	status := p.PropagationStatus()
 	missing := status.Templates - status.Bindings
@@ -95,8 +95,8 @@ func unbound(p policyv1alpha1.Policy, kind string) Problem {
 		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
 }
 
-// remarks are the texts about clusters that a policy, or an override, names, and excludes, and that are not
-// there, nor awaited; none where it is not known which are.
+// remarks returns texts about clusters that a policy or an override names or excludes, and that neither exist
+// nor are registered; none if the clusters are not known.
 func remarks(s *Survey, of metav1.Object, named, excluded []string) []string {
 	if s.blind {
 		return nil
@@ -108,11 +108,11 @@ func remarks(s *Survey, of metav1.Object, named, excluded []string) []string {
 	return propagation.Remarks(of, named, excluded, append(fleet, s.awaited...))
 }
 
-// Override adds an override, after the clusters. Only those are shown that name clusters, or
-// objects, which are not there.
+// Override adds an override, after the clusters. It is shown only if it names clusters or
+// objects that do not exist.
 func (s *Survey) Override(o policyv1alpha1.Override) {
 	if s.within != "" && o.GetNamespace() == "" {
-		return // it is about other namespaces, too
+		return // it applies to other namespaces, too
 	}
 	s.mistyped.overrides = addNamer(s.mistyped.overrides, namer{kind: overrideKind(o), namespace: o.GetNamespace(), name: o.GetName()}, o.OverrideSpec().ResourceSelectors)
 	for _, remark := range remarks(s, o, override.NamedClusters(o), override.ExcludedClusters(o)) {
@@ -120,9 +120,9 @@ func (s *Survey) Override(o policyv1alpha1.Override) {
 	}
 }
 
-// Workload adds an object that runs in clusters only, by its metadata. It is to be added
-// after the bindings. One that no policy carries runs nowhere, and one that was edited a moment
-// ago may not be in clusters as it is.
+// Workload adds an object of a kind that only runs in clusters, by its metadata, after the
+// bindings. An object that no policy selects runs nowhere, and an edit of a moment ago may not
+// have reached the clusters.
 func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 	gvk := obj.GroupVersionKind()
 	id := inventory.ID{Namespace: obj.Namespace, Name: obj.Name, GroupKind: gvk.GroupKind()}
@@ -140,13 +140,13 @@ func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 	s.uncarried = append(s.uncarried, id)
 }
 
-// firstLook is how long a control plane may take, after a start, until it has compared
-// what is in all clusters that answer.
+// firstLook is how long a control plane may take after a start to compare its store with
+// all clusters that answer.
 const firstLook = 45 * time.Second
 
-// Started adds when the control plane was started, and what time it is there. Right after a
-// start nobody has compared yet whether its store was set back, which it can have been where
-// clusters were there before; once one says so, it was.
+// Started adds when the control plane was started, and its present time. Right after a start
+// it is not known whether the store was restored from an older backup, if there were clusters
+// before; once a cluster reports it, it is.
 func (s *Survey) Started(at, now time.Time) {
 	up := now.Sub(at)
 	if up >= firstLook || s.held || s.oldest.IsZero() || !s.oldest.Before(at) {
@@ -159,16 +159,16 @@ func (s *Survey) Started(at, now time.Time) {
 // mostNamed is how many objects a note names.
 const mostNamed = 3
 
-// drift is a template of which clusters hold something else than it says.
+// drift is a template whose objects in clusters differ from it.
 type drift struct {
 	of      inventory.ID
 	message string
-	// kept: changes are kept from some of its clusters, so that nothing is put back there.
+	// kept is true if dispatching is suspended to some of its clusters, where nothing is corrected.
 	kept bool
 }
 
-// drifting is a note on what members changed and what is to be left so; none if there is
-// nothing.
+// drifting returns a note about what was changed in members and is not to be corrected; none if
+// there is nothing.
 func drifting(all []drift) []Note {
 	if len(all) == 0 {
 		return nil
@@ -183,7 +183,7 @@ func drifting(all []drift) []Note {
 		Next:    "change it back there, or " + rollup.PutBack(all[0].kept) + "; flotilla tree " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }
 
-// besides says that the same is true of the others of several objects; empty for one.
+// besides returns how many more objects a note is about; empty if it is about one.
 func besides(ids []inventory.ID) string {
 	var names []string
 	for _, id := range ids[1:min(len(ids), mostNamed)] {
@@ -200,7 +200,7 @@ func besides(ids []inventory.ID) string {
 	return text
 }
 
-// uncarried is a note on the workloads that no policy carries, which come in order; none if
+// uncarried returns a note about the workloads that no policy selects, which are sorted; none if
 // there are none.
 func uncarried(ids []inventory.ID) []Note {
 	if len(ids) == 0 {
@@ -223,7 +223,7 @@ func uncarried(ids []inventory.ID) []Note {
 	return []Note{{Message: message, Next: next}}
 }
 
-// nowhere is what several objects are, and what comes of them as no policy carries them: claims run nowhere else, either.
+// nowhere returns what to call the objects, and what it means that no policy selects them: volume claims do not run in any case.
 func nowhere(ids []inventory.ID) (what, comes string) {
 	if slices.ContainsFunc(ids, func(id inventory.ID) bool { return volumes.IsVolumeClaim(id.GroupKind) }) {
 		return "objects", "no cluster has " + plural(len(ids), "it", "them")
@@ -231,8 +231,8 @@ func nowhere(ids []inventory.ID) (what, comes string) {
 	return "workloads", plural(len(ids), "it runs", "they run") + " nowhere"
 }
 
-// released is a note on what runs on although no policy carries it any more; none if there
-// is nothing.
+// released returns a note about what still runs although no policy selects it any more; none if
+// there is nothing.
 func released(ids []inventory.ID) []Note {
 	if len(ids) == 0 {
 		return nil
@@ -243,8 +243,8 @@ func released(ids []inventory.ID) []Note {
 		Next:    "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }
 
-// waitsInVain adds to what a Kustomization waits for which of its templates no policy carries any
-// more: what it changed of them stays on the control plane.
+// waitsInVain adds to a Kustomization's problem which of its templates no policy selects any
+// more: their changes stay on the control plane.
 func (a *asides) waitsInVain(p *Problem, owned []inventory.ID) {
 	var ids []inventory.ID
 	for _, id := range owned {
@@ -259,12 +259,12 @@ func (a *asides) waitsInVain(p *Problem, owned []inventory.ID) {
 	p.Next = "flotilla explain " + strings.ToLower(ids[0].GroupKind.Kind) + "/" + ids[0].Name + inNamespace(ids[0].Namespace)
 }
 
-// isAbout reports whether a problem of a Kustomization is one of k.
+// isAbout reports whether a problem is about the Kustomization k.
 func (p *Problem) isAbout(k Kustomization) bool {
 	return k.Namespace == p.Namespace && k.Name == p.Name
 }
 
-// empty is the note that there is no cluster.
+// empty is the note about a fleet without clusters.
 var empty = Note{
 	Message: "there is no cluster in the fleet, so that nothing runs anywhere",
 	Next:    "flotilla join NAME --cluster-kubeconfig FILE, or flotilla token create --cluster-name NAME --print-register-command=agent",

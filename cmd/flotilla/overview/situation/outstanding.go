@@ -26,19 +26,19 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// outstanding is what a cluster has yet to do, as Works show: no binding does.
+// outstanding is what a cluster has yet to do according to Works, which no binding shows.
 type outstanding struct {
-	// removals are objects that are to go, and arrivals those whose latest version is not
-	// known to be there.
+	// removals are objects that are to be deleted, and arrivals those whose latest version
+	// has not been applied yet, as far as is known.
 	removals, arrivals []string
-	since              time.Time // when the first removal was asked for
-	kept               string    // what keeps one of the removals, as its Work says; empty if none does
+	since              time.Time // when the first removal was requested
+	kept               string    // what blocks one of the removals, from its Work; empty if nothing does
 }
 
-// owed is what clusters have yet to do, by name.
+// owed has what is outstanding, by cluster.
 type owed map[string]*outstanding
 
-// of is that of a cluster.
+// of returns what is outstanding in a cluster.
 func (o owed) of(cluster string) *outstanding {
 	if o[cluster] == nil {
 		o[cluster] = &outstanding{}
@@ -46,7 +46,7 @@ func (o owed) of(cluster string) *outstanding {
 	return o[cluster]
 }
 
-// leaves adds a Work that is being deleted, once that takes long, or is known to be kept.
+// leaves adds a Work that is being deleted, if that takes long or is known to be blocked.
 func (o owed) leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 	asked, blocked := w.DeletionTimestamp, apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	if asked == nil || now.Sub(asked.Time) < settling && (blocked == nil || blocked.Status != metav1.ConditionTrue) {
@@ -61,7 +61,7 @@ func (o owed) leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 	}
 }
 
-// arrives adds a Work whose latest version the cluster has yet to take up.
+// arrives adds a Work whose latest version has yet to be applied.
 func (o owed) arrives(w *workv1alpha1.Work, cluster string) {
 	if rollup.Behind(w) {
 		of := o.of(cluster)
@@ -69,7 +69,7 @@ func (o owed) arrives(w *workv1alpha1.Work, cluster string) {
 	}
 }
 
-// BoundToNothing selects the Works that no binding made.
+// BoundToNothing selects the Works that were not made by a binding.
 var BoundToNothing = client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(
 	without(workv1alpha2.ResourceBindingPermanentIDLabel), without(workv1alpha2.ClusterResourceBindingPermanentIDLabel),
 )}
@@ -82,7 +82,7 @@ func without(label string) labels.Requirement {
 	return *out
 }
 
-// Unbound adds to a Survey a Work that no binding made, as far as it fails, or is a Namespace's, which goes to every cluster.
+// Unbound adds to a Survey a Work that was not made by a binding, if it fails or is for a Namespace, which all clusters get.
 func Unbound(s *Survey, w *workv1alpha1.Work) {
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 	if !ok || w.DeletionTimestamp != nil || !BoundToNothing.Matches(labels.Set(w.Labels)) {
@@ -102,7 +102,7 @@ func Unbound(s *Survey, w *workv1alpha1.Work) {
 	}
 }
 
-// failing is the problem that a Work fails that no binding made; the zero value is none.
+// failing returns the problem of a Work that fails and was not made by a binding; the zero value means none.
 func failing(w *workv1alpha1.Work, cluster string, held bool) Problem {
 	state, message := rollup.OfWork(w)
 	if state != rollup.Failed {
@@ -116,7 +116,7 @@ func failing(w *workv1alpha1.Work, cluster string, held bool) Problem {
 	return out
 }
 
-// titles name what a Work holds: "Deployment shop/web".
+// titles returns the kinds and names of the objects in a Work, as in "Deployment shop/web".
 func titles(w *workv1alpha1.Work) []string {
 	var out []string
 	for i := range w.Spec.Workload.Manifests {
@@ -128,7 +128,7 @@ func titles(w *workv1alpha1.Work) []string {
 	return out
 }
 
-// problems are that clusters have yet to do something.
+// problems returns one problem for each cluster in which something is outstanding.
 func (o owed) problems(silent rollup.Silences, now time.Time) []Problem {
 	var out []Problem
 	for _, cluster := range slices.Sorted(maps.Keys(o)) {
@@ -154,7 +154,7 @@ func (o owed) problems(silent rollup.Silences, now time.Time) []Problem {
 	return out
 }
 
-// some names the first of several.
+// some lists the first of several names.
 func some(titles []string) string {
 	slices.Sort(titles)
 	text := strings.Join(titles[:min(len(titles), mostNamed)], ", ")
@@ -164,8 +164,8 @@ func some(titles []string) string {
 	return text
 }
 
-// Namespace adds a namespace of the control plane: one that is being deleted for long, and
-// what keeps it, as it says itself.
+// Namespace adds a namespace of the control plane. It is shown if its deletion takes long, with
+// the reason from its conditions.
 func (s *Survey) Namespace(ns *corev1.Namespace) {
 	asked := ns.DeletionTimestamp
 	if asked == nil || s.now.Sub(asked.Time) < settling {

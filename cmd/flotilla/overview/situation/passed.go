@@ -10,16 +10,16 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// passed are the templates that are not divided among all clusters that their weights mean: some had not joined,
-// or were away, when that was decided.
+// passed has the templates that are not divided among all clusters in their weights, because some had not joined,
+// or were not available, at that time.
 type passed struct {
 	clusters []*clusterv1alpha1.Cluster
-	snapshot *placement.Snapshot // of these; nil until it is needed
-	// by are the templates by the clusters that are left out, between commas.
+	snapshot *placement.Snapshot // of the clusters; nil until it is needed
+	// by has the templates by the clusters that are left out, which are separated by commas.
 	by map[string][]inventory.ID
 }
 
-// join adds a cluster. It is to be added before the bindings.
+// join adds a cluster, before the bindings.
 func (p *passed) join(c *clusterv1alpha1.Cluster) {
 	p.clusters, p.snapshot = append(p.clusters, c), nil
 }
@@ -44,7 +44,7 @@ func (p *passed) take(b workv1alpha2.Binding) {
 	p.by[key] = append(p.by[key], idOf(b.BindingSpec().Resource))
 }
 
-// notes are one for all templates that are left out of the same clusters.
+// notes returns one note for all templates that leave out the same clusters.
 func (p *passed) notes() []Note {
 	var out []Note
 	for clusters, ids := range p.by {

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// staying is a template of which a copy stays where it should not be, and the message about that.
+// staying is a template with a copy in a cluster that it should leave, and the message about that.
 type staying struct {
 	id            inventory.ID
 	what, message string
@@ -16,8 +16,8 @@ type staying struct {
 
 const cannotMove = "it must be moved, and cannot be"
 
-// stayingNotes are notes on what stays, such as for want of another place, one for each reason. It runs, and all may be well: it is
-// the next fault that takes it.
+// stayingNotes returns notes about what stays, such as because nothing else has room, one for each reason. It may be healthy,
+// but would not survive the next failure.
 func stayingNotes(all []staying) []Note {
 	by := map[staying][]inventory.ID{}
 	for _, s := range all {

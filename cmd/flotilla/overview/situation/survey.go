@@ -29,51 +29,51 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Clusters is what Unread names where these may not be read.
+// Clusters is the name in Unread for clusters.
 const Clusters = "clusters"
 
-// Namespaces is what Unread names where nobody knows whether the namespace is there.
+// Namespaces is the name in Unread if it is not known whether the namespace exists.
 const Namespaces = "Namespaces"
 
-// readyCondition is the type that all kinds here share.
+// readyCondition is the condition type that all kinds here have.
 const readyCondition = "Ready"
 
-// Survey takes the objects of a control plane, in any order, and sums them up. It
-// keeps of each no more than it shows, so that pages can be read one by one. It is
-// not for use from several goroutines.
+// Survey takes the objects of a control plane, in any order, and summarizes them. It
+// keeps only what it shows of each, so that lists can be read page by page. It is
+// not safe for concurrent use.
 type Survey struct {
 	now     time.Time
 	within  string
 	held    bool
 	fleet   Fleet
 	reach   map[inventory.ID]*reach
-	owned   map[int][]inventory.ID // by the place of the Kustomization
+	owned   map[int][]inventory.ID // by index of the Kustomization
 	members counts
 	silent  rollup.Silences
-	blind   bool // the clusters may not be read
-	// uncarried are workloads that no policy carries.
+	blind   bool // clusters may not be read
+	// uncarried are workloads that no policy selects.
 	uncarried []inventory.ID
 	mistyped  mistyped
-	untaken   map[string]bool // of these a policy says that it could not take them up
+	untaken   map[string]bool // objects that a policy could not claim, by title
 	asides    asides
 	owed      owed
-	awaited   []string  // clusters that were registered and never heard of
-	oldest    time.Time // when the first of the clusters joined; zero where there is none
+	awaited   []string  // clusters that are registered and have never reported
+	oldest    time.Time // when the first cluster joined; zero if there is none
 }
 
-// reach is where a template should be, and where it is as it should be.
+// reach has the clusters in which a template should be, and whether it is ready there.
 type reach struct {
 	clusters, ready []string
-	// counted says that it counts as ready, and seen of which of its generations those report that are ready.
+	// counted is true if it counts as ready, and seen has the generations that ready clusters report.
 	counted bool
 	seen    map[string]int64
-	// everywhere says that it is a Namespace, which goes to every cluster by itself.
+	// everywhere is true for a Namespace, which goes to all clusters.
 	everywhere bool
 }
 
-// NewSurvey returns one that has seen nothing. With a namespace it counts
-// templates only that are there, or that its Kustomizations own: these are to be
-// added first.
+// NewSurvey returns an empty Survey. With a namespace it only counts templates in
+// it, or owned by its Kustomizations, which have to be added
+// first.
 func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
@@ -82,8 +82,8 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	}
 }
 
-// Unread says that the caller may not read something. What is of no namespace is not asked
-// for by who asks about one, but for the clusters.
+// Unread adds a kind that the caller may not read. For a single namespace, kinds without
+// a namespace are ignored, except for clusters.
 func (s *Survey) Unread(what string) {
 	if s.within != "" && !isNamespaced(what) && what != Clusters && what != Namespaces {
 		return
@@ -95,8 +95,8 @@ func (s *Survey) Unread(what string) {
 // Nothing reports whether no source, Kustomization or template was seen.
 func (s *Survey) Nothing() bool { return s.fleet.nothing() }
 
-// Namespaces are those in which there may be templates that count, sorted; one
-// empty name means all.
+// Namespaces returns the namespaces that may have templates that count, sorted; a
+// single empty name means all.
 func (s *Survey) Namespaces() []string {
 	if s.within == "" {
 		return []string{""}
@@ -113,7 +113,7 @@ func (s *Survey) Namespaces() []string {
 	return slices.Compact(out)
 }
 
-// counts reports whether a template is one that this is about.
+// counts reports whether a template counts.
 func (s *Survey) counts(id inventory.ID) bool {
 	if s.within == "" || id.Namespace == s.within {
 		return true
@@ -126,8 +126,8 @@ func (s *Survey) counts(id inventory.ID) bool {
 	return false
 }
 
-// judge returns the state that conditions show, and the message of Ready. observed
-// says that they are about the object as it is now.
+// judge returns the state by conditions, and the message of Ready. observed is true if
+// the conditions are about the object's present generation.
 func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Condition) {
 	ready := apimeta.FindStatusCondition(conditions, readyCondition)
 	switch {
@@ -142,13 +142,13 @@ func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Conditi
 	}
 }
 
-// ReadOnly adds that the control plane stores nothing new, as it says itself.
+// ReadOnly adds that the control plane does not accept writes, with its own message.
 func (s *Survey) ReadOnly(notice string) {
 	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "flotilla", Message: notice + "; what is said of the fleet may be from before",
 		Next: "make room on the disk of its --data-dir, or of its store; it goes on by itself then"})
 }
 
-// Leaderless adds that nobody runs the control plane's loops, and since when.
+// Leaderless adds that no process runs the loops, and since when.
 func (s *Survey) Leaderless(since string) {
 	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "flotilla", Message: since + "; what is said of the fleet is from before",
 		Next: "wait half a minute for a replica to take over; if none does, see that flotillad serve runs, or flotillad controllers beside --controllers=-*"})
@@ -190,7 +190,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 		out.State = Suspended
 		s.asides.halt(kustomizev1.KustomizationKind, ks.Namespace, ks.Name)
 	}
-	if entries, err := inventory.Read(ks.Status.Inventory); err == nil { // one that nobody can read owns nothing that is known
+	if entries, err := inventory.Read(ks.Status.Inventory); err == nil { // what an invalid inventory owns is not known
 		out.Objects = len(entries)
 		for _, e := range entries {
 			s.owned[len(s.fleet.Kustomizations)] = append(s.owned[len(s.fleet.Kustomizations)], e.ID)
@@ -204,9 +204,9 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	}
 }
 
-// Cluster adds a member. heard is when its agent last reported; zero where it
-// never did or has none. It is to be added before the bindings: what was shown of them by
-// one of which nothing is heard any more does not count.
+// Cluster adds a member, before the bindings: what a cluster reported that has stopped to
+// answer does not count. heard is when its agent last reported; zero if it never did, or
+// there is none.
 func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	hold(s, c.Status.Conditions)
 	s.asides.passed.join(c)
@@ -225,7 +225,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	if ready != nil {
 		out.Reason, out.Message = ready.Reason, ready.Message
 		if ready.Status == metav1.ConditionUnknown && ready.Reason != clusterv1alpha1.ClusterNotHeardYetReason {
-			out.State = Failed // it is silent: that does not pass by itself
+			out.State = Failed // a silent agent does not come back without intervention
 		}
 	}
 	if n := c.Status.NodeSummary; n != nil {
@@ -254,7 +254,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	}
 }
 
-// Awaited adds a cluster that was registered, and whose agent was never heard of.
+// Awaited adds a cluster that is registered and whose agent has never reported.
 func (s *Survey) Awaited(name string, since time.Time) {
 	s.awaited = append(s.awaited, name)
 	s.problem(Problem{
@@ -263,10 +263,10 @@ func (s *Survey) Awaited(name string, since time.Time) {
 	})
 }
 
-// resumeNext is what to do where the control plane was set back.
+// resumeNext is the next step after the control plane was set back.
 const resumeNext = "flotilla resume hub --dry-run"
 
-// hold adds, once for all clusters that say so, that the control plane was set back
+// hold adds, once for all clusters that report it, that the control plane was set back
 // and waits.
 func hold(s *Survey, conditions []metav1.Condition) {
 	held := apimeta.FindStatusCondition(conditions, clusterv1alpha1.ClusterConditionHeld)
@@ -277,8 +277,8 @@ func hold(s *Survey, conditions []metav1.Condition) {
 	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "hub", Message: held.Message, Next: resumeNext})
 }
 
-// Policy adds a policy, after the clusters. Only those that cannot act are shown, and
-// those that do nothing.
+// Policy adds a policy, after the clusters. It is shown only if it is not ready or has no
+// effect.
 func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	status := p.PropagationStatus()
 	kind := "PropagationPolicy"
@@ -287,7 +287,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	}
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
-		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
+		if s.within == "" || p.GetNamespace() != "" { // a cluster-scoped one applies to other namespaces, too
 			notes := idle(p, kind, remarks(s, p, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec())), s.now)
 			s.mistyped.policies.take(p, notes, len(s.fleet.Notes))
 			if status.Templates > 0 {
@@ -309,8 +309,8 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
 }
 
-// Work adds a Work: what a cluster has yet to remove or to take up, what waits for
-// somebody's word, and what fails and no binding reports.
+// Work adds a Work. It is shown if its cluster has yet to remove or apply something, if a user
+// has to confirm something, or if it fails without a binding that reports it.
 func (s *Survey) Work(w *workv1alpha1.Work) {
 	blocked := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
@@ -330,7 +330,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 		Next: fmt.Sprintf("see that nobody misses it, then: flotilla kubectl annotate work -n %s %s %s=true", w.Namespace, w.Name, workv1alpha2.AllowCascadeAnnotation)})
 }
 
-// Fleet returns what was found. The Survey must not be used after.
+// Fleet returns the result. The Survey must not be used afterwards.
 func (s *Survey) Fleet() Fleet {
 	s.fleet.Problems = append(s.fleet.Problems, s.owed.problems(s.silent, s.now)...)
 	inOrder(s.uncarried)
@@ -346,7 +346,7 @@ func (s *Survey) Fleet() Fleet {
 	f := s.fleet
 	for i := range f.Kustomizations {
 		if f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach, false); f.Kustomizations[i].Clusters.Total == 0 {
-			f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach, true) // Namespaces count by themselves alone
+			f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach, true) // Namespaces count only if it has nothing else
 		}
 	}
 	for i := range f.Clusters {
@@ -378,8 +378,8 @@ func (s *Survey) Fleet() Fleet {
 	return f
 }
 
-// unknownThere adds to what is wrong with a cluster what is not known for it, and for how
-// long.
+// unknownThere adds to the problem of a cluster how many templates are unknown because of it,
+// and for how long.
 func unknownThere(count *Count, since time.Duration) string {
 	if count == nil || count.Unknown == 0 {
 		return ""
@@ -387,7 +387,7 @@ func unknownThere(count *Count, since time.Duration) string {
 	return fmt.Sprintf("; the state of %d %s there is unknown for %s", count.Unknown, plural(count.Unknown, "template", "templates"), duration.HumanDuration(max(since, 0)))
 }
 
-// clustersOf counts the clusters of templates, by what these reach.
+// clustersOf counts the clusters of templates.
 func clustersOf(ids []inventory.ID, reached map[inventory.ID]*reach, everywhere bool) Count {
 	var all readiness.Clusters
 	for _, id := range ids {
@@ -405,7 +405,7 @@ func (s *Survey) problem(p Problem) {
 	}
 }
 
-// withoutUser is an address without user and password.
+// withoutUser returns an address without user and password.
 func withoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -20,17 +20,17 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// states are what a rollup calls them.
+// states has the states by their names in a rollup.
 var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: Progressing, rollup.Unknown: Unknown, rollup.Failed: Failed}
 
-// Binding adds a template by its binding. Where the template is known, too, it is shown whether the
-// binding knows its last edit; nil is one that is not.
+// Binding adds a template by its binding. With the template's metadata it also shows whether the
+// binding has its last edit; nil means that the template is not known.
 func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstructured) {
 	ref := b.BindingSpec().Resource
 	if !s.counts(idOf(ref)) {
 		return
 	}
-	if rollup.Released(b) && len(plan.Targets(plan.SpecOf(b))) == 0 { // what was decided last is nobody's wish any more
+	if rollup.Released(b) && len(plan.Targets(plan.SpecOf(b))) == 0 { // no policy asks for the last decision any more
 		s.reach[idOf(ref)] = &reach{}
 		s.uncarried = append(s.uncarried, idOf(ref))
 		return
@@ -61,12 +61,12 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 			found.ready = append(found.ready, c.Name)
 			continue
 		}
-		if c.Silence != nil { // shown once, of the cluster
+		if c.Silence != nil { // shown once, for the cluster
 			count.Unknown++
 			unknown = true
 			continue
 		}
-		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // else the reason is shown
+		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // otherwise the reason is shown
 			if p := problems.add(c.State, c.Name, c.Reason); c.Strayed {
 				p.Next = strayedNext(*p, c.Suspended)
 				gone = append(gone, c.Name)
@@ -95,8 +95,8 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 	}
 }
 
-// stayingBehind adds where a template runs that was placed elsewhere, given whether all is well where it is to run: that is no
-// problem where nobody can be asked to let go.
+// stayingBehind adds a template that still runs where it is not placed any more. well is true if it is ready in its new
+// place: the old copy is then no problem if its cluster cannot be reached.
 func stayingBehind(s *Survey, b workv1alpha2.Binding, well bool, problems *problemsOf) {
 	for _, stays := range eviction.KeptBy(b.BindingSpec()) {
 		if stays = stays.While(s.silent.Away); stays.Away && well {
@@ -109,13 +109,13 @@ func stayingBehind(s *Survey, b workv1alpha2.Binding, well bool, problems *probl
 	}
 }
 
-// problemsOf are those of one template, by message: the same of several clusters is one.
+// problemsOf has the problems of one template, by message: several clusters with the same message are one problem.
 type problemsOf struct {
 	ref workv1alpha2.ObjectReference
 	by  map[string]*Problem
 }
 
-// all are the problems, with what to do about them; held says that the control plane waits since it
+// all returns the problems with their next steps; held is true if the control plane waits because it
 // was set back.
 func (p *problemsOf) all(held bool) []Problem {
 	var out []Problem
@@ -129,7 +129,7 @@ func (p *problemsOf) all(held bool) []Problem {
 	return out
 }
 
-// add adds the message of the template in a cluster, or of all of it where that is empty.
+// add adds a message about the template in a cluster, or everywhere if the cluster is empty.
 func (p *problemsOf) add(state rollup.State, cluster, reason string) *Problem {
 	key := states[state].word() + reason
 	if p.by[key] == nil {
@@ -141,8 +141,8 @@ func (p *problemsOf) add(state rollup.State, cluster, reason string) *Problem {
 	return p.by[key]
 }
 
-// decided says when a decision was made whose words are the reason: what it counted was so
-// then, as one that finds the same in more clusters is not shown again.
+// decided adds to a message from a placement decision when that was made: its counts are from
+// that time, as a decision with the same result is not written again.
 func decided(b workv1alpha2.Binding, reason string, now time.Time) string {
 	record, ok := placement.RecordOf(b)
 	if !ok || record.At.IsZero() || record.Message != reason {
@@ -151,10 +151,10 @@ func decided(b workv1alpha2.Binding, reason string, now time.Time) string {
 	return " (found " + ago(now, record.At.Time) + ")"
 }
 
-// counts are of templates, by cluster.
+// counts has counts of templates, by cluster.
 type counts map[string]*Count
 
-// of is that of a cluster.
+// of returns the count of a cluster.
 func (c counts) of(cluster string) *Count {
 	if c[cluster] == nil {
 		c[cluster] = &Count{}
@@ -162,15 +162,15 @@ func (c counts) of(cluster string) *Count {
 	return c[cluster]
 }
 
-// former counts a template where it runs as it was placed before, which is not as it is
-// wanted, and adds what is wrong with that.
+// former counts a template in the clusters of its previous placement, in which it does not
+// count as ready, and adds their problems.
 func (c counts) former(part rollup.Part, found *reach, problems *problemsOf) {
 	for _, in := range part.Former {
 		found.clusters = append(found.clusters, in.Name)
 		count := c.of(in.Name)
 		count.Total++
 		switch {
-		case in.Silence != nil: // shown once, of the cluster
+		case in.Silence != nil: // shown once, for the cluster
 			count.Unknown++
 		case in.State != rollup.Healthy && !in.KeptBack():
 			problems.add(in.State, in.Name, in.Reason)
@@ -178,7 +178,7 @@ func (c counts) former(part rollup.Part, found *reach, problems *problemsOf) {
 	}
 }
 
-// leaving counts a template where its old copy is still, given where it counts as placed.
+// leaving counts a template in clusters that still have its old copy, other than those in which it counts as placed.
 func (c counts) leaving(b workv1alpha2.Binding, placed []string) {
 	var old []string
 	for _, task := range b.BindingSpec().GracefulEvictionTasks {
@@ -200,7 +200,7 @@ func idOf(ref workv1alpha2.ObjectReference) inventory.ID {
 	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: gvk.GroupKind()}
 }
 
-// templateNext is what to do about a template.
+// templateNext returns the next step for a template.
 func templateNext(p Problem) string {
 	args := strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace)
 	switch {
@@ -219,14 +219,14 @@ func templateNext(p Problem) string {
 	}
 }
 
-// strayedNext is what to do about a template that others changed or removed in a cluster, where
-// that is left so; suspended says why.
+// strayedNext returns the next step for a template that was changed or removed in a cluster and
+// is not corrected; suspended says why.
 func strayedNext(p Problem, suspended bool) string {
 	return "put it right there, or " + rollup.PutBack(suspended) + "; flotilla explain " + strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
 }
 
-// overrideNext is what to do about an override that does not fit; empty where the message says it
-// of none.
+// overrideNext returns the next step for an override that cannot be applied; empty if the message
+// is not about one.
 func overrideNext(message string) string {
 	namespace, name, ok := override.FaultOf(message)
 	if !ok {

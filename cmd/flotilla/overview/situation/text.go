@@ -16,23 +16,23 @@ import (
 
 // TextOptions change what Text shows.
 type TextOptions struct {
-	// Wide adds columns and leaves no row out.
+	// Wide adds columns and shows all rows.
 	Wide bool
-	// Width is how many characters a line has room for; 0 breaks no line.
+	// Width is the number of characters in a line; 0 does not break lines.
 	Width int
-	// Now is what ages are counted from.
+	// Now is the present time, for ages.
 	Now time.Time
 }
 
-// MostProblems is how many problems are shown unless all are asked for.
+// MostProblems is how many problems are shown without Wide.
 const MostProblems = 10
 
-// What one screen has room for.
+// Limits of one screen.
 const (
 	mostRows     = 15
 	mostProblems = MostProblems
 	mostClusters = 5
-	mostMessage  = 161 // mark included, as below
+	mostMessage  = 161 // including the mark, as below
 	mostVersion  = 41
 )
 
@@ -58,12 +58,12 @@ func (f Fleet) Text(w io.Writer, opts TextOptions) error {
 	return err
 }
 
-// isNamespaced reports whether what may not be read may be so in one namespace.
+// isNamespaced reports whether a kind that may not be read may be readable in one namespace.
 func isNamespaced(unread string) bool {
 	return slices.Contains([]string{"GitRepositories", "Kustomizations", "PropagationPolicies", "ResourceBindings", "workloads"}, unread)
 }
 
-// table is one section. Rows that are not ready stay when some are left out.
+// table is one section. Rows that are not ready are shown in any case.
 type table struct {
 	title  string
 	header []string
@@ -82,7 +82,7 @@ type text struct {
 
 func (t *text) line(format string, args ...any) { fmt.Fprintf(&t.out, format+"\n", args...) }
 
-// entry is a line of a list, which goes on below itself where the screen ends.
+// entry is an item of a list, which continues on the next line at the end of the screen.
 func (t *text) entry(place int, content string) {
 	begin := fmt.Sprintf("  %2d  ", place)
 	width := 0
@@ -137,7 +137,7 @@ func (t *text) summary(f Fleet) {
 		f.counted(ready(applies), "Kustomizations"), templates)
 }
 
-// counted is a count of what could be read: none of what could not is no count.
+// counted returns a count, or that the kind could not be read.
 func (f Fleet) counted(c Count, what string) string {
 	if c.Total == 0 && slices.Contains(f.Unread, what) {
 		return "not read"
@@ -186,11 +186,11 @@ func (t *text) table(s table) {
 	for _, r := range shown {
 		cells := make([]string, len(r.cells))
 		for i, cell := range r.cells {
-			cells[i] = orElse(excerpt.Line(cell), "-") // most are written by others
+			cells[i] = orElse(excerpt.Line(cell), "-") // most come from users and members
 		}
 		fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // it writes to memory
 	if left > 0 {
 		t.line("  and %d more: -o wide shows all", left)
 	}
@@ -240,7 +240,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
 		cells := []string{c.Name, c.word(), excerpt.Runes(excerpt.Line(c.Version), mostVersion), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
-		if c.Nodes != nil && c.State == Ready { // else it is what there was
+		if c.Nodes != nil && c.State == Ready { // otherwise the number is outdated
 			cells[4] = c.Nodes.text()
 		}
 		if opts.Wide {
@@ -251,7 +251,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	return s
 }
 
-// silent says that its agent is not heard of, rather than that it reports trouble.
+// silent reports whether the agent does not report, rather than reports a fault.
 func (c *Cluster) silent() bool {
 	return c.Reason == clusterv1alpha1.ClusterStatusUnknownReason || c.Reason == clusterv1alpha1.ClusterStatusNeverUpdatedReason
 }
@@ -259,10 +259,10 @@ func (c *Cluster) silent() bool {
 func (c *Cluster) word() string {
 	word := c.State.word()
 	if c.silent() {
-		word = Progressing.word() // nobody knows
+		word = Progressing.word() // it is not known
 	}
 	switch {
-	case c.Drained && c.Templates.Total+c.Templates.Leaving > 0: // some are on their way, and some may have no other place
+	case c.Drained && c.Templates.Total+c.Templates.Leaving > 0: // some are moving, and some may fit nowhere else
 		word += ",draining"
 	case c.Drained:
 		word += ",drained"
@@ -278,13 +278,13 @@ func (c *Cluster) word() string {
 	return word
 }
 
-// agent says when an agent was last heard; "-" for a cluster that has none.
+// agent returns when the agent last reported; "-" for a cluster without one.
 func (c *Cluster) agent(now time.Time) string {
 	switch {
 	case c.Mode != "Pull":
 		return "-"
 	case c.Heard == nil && c.State == Ready:
-		return "heard just now" // it says that the cluster is well before its first sign of life
+		return "heard just now" // it reports a ready cluster before it first renews its Lease
 	case c.Heard == nil:
 		return "never heard"
 	case c.silent():
@@ -318,7 +318,7 @@ func (t *text) problems(problems []Problem) {
 	}
 }
 
-// text is its message.
+// text returns the message.
 func (p Problem) text() string {
 	if p.Symptom == "" {
 		return p.Message

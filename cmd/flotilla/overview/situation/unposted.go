@@ -11,16 +11,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// unposted are the outcomes of commits that a forge does not know.
+// unposted has the commit statuses that could not be posted to a forge.
 type unposted struct {
 	by   map[unpostedKey]int
-	keys []unpostedKey // in the order in which they came
+	keys []unpostedKey // in the order of their first CommitStatus
 }
 
-// unpostedKey is why nothing is posted to a forge, and by which Provider.
+// unpostedKey is the Provider, and the reason why it cannot post.
 type unpostedKey struct{ namespace, provider, reason, message string }
 
-// CommitStatus adds what is to be posted to a forge about a commit.
+// CommitStatus adds a CommitStatus.
 func (s *Survey) CommitStatus(cs *gitopsv1alpha1.CommitStatus) {
 	synced := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
 	if synced == nil || synced.Status != metav1.ConditionFalse || cs.DeletionTimestamp != nil {
@@ -35,7 +35,7 @@ func (s *Survey) CommitStatus(cs *gitopsv1alpha1.CommitStatus) {
 	}
 }
 
-// notes are one for each Provider and reason.
+// notes returns one note for each Provider and reason.
 func (u *unposted) notes() []Note {
 	var out []Note
 	for _, key := range u.keys {

@@ -10,11 +10,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// onItsWay is how long an edit may be on its way until bindings report clusters that do not take it up.
+// onItsWay is how long it may take until bindings report clusters that do not have the last edit.
 const onItsWay = time.Minute
 
-// edited takes back that a template is ready in clusters which report an earlier version, where it was edited a
-// moment ago: the binding does not say so yet.
+// edited no longer counts a template as ready in clusters that report an earlier version, if it was edited a
+// moment ago: its binding does not show that yet.
 func edited(s *Survey, obj *metav1.PartialObjectMetadata, id inventory.ID, found *reach) {
 	if len(found.seen) == 0 || s.now.Sub(lastEdit(obj)) >= onItsWay {
 		return
@@ -41,7 +41,7 @@ func edited(s *Survey, obj *metav1.PartialObjectMetadata, id inventory.ID, found
 	s.problem(p)
 }
 
-// lastEdit is when something other than a status was written last; zero where nobody says so.
+// lastEdit returns when something other than a status was last written; zero if managedFields do not say.
 func lastEdit(obj *metav1.PartialObjectMetadata) time.Time {
 	var last time.Time
 	for _, f := range obj.ManagedFields {
