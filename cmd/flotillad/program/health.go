@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// syncTimeout is how long a request for readiness waits for caches: who asks waits for a second, or few.
+// syncTimeout is how long a request for readiness waits for caches: probes wait for a second by default.
 const syncTimeout = 500 * time.Millisecond
 
 // checkHealth has the manager answer at its address for health: it is healthy while it answers, and

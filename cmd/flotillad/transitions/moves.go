@@ -22,12 +22,12 @@ const (
 	mostNamed = 3
 )
 
-// move is what the templates have in common that are told of in one line.
+// move is what the templates of one line have in common.
 type move struct {
 	from, by, why string
 }
 
-// batch is what was moved, and not logged yet.
+// batch is what was moved and is not logged yet.
 type batch struct {
 	began time.Time
 	to    map[string]bool
@@ -36,7 +36,7 @@ type batch struct {
 	timer *time.Timer
 }
 
-// binding hears that a binding has changed.
+// binding handles a changed binding.
 func (w *watcher) binding(before, after workv1alpha2.Binding) {
 	is := after.BindingSpec()
 	if len(is.GracefulEvictionTasks) == 0 {

@@ -27,7 +27,7 @@ type Options struct {
 	Screen func(at time.Time, line string)
 }
 
-// watcher hears of each change of a Cluster and a binding.
+// watcher handles changes of Clusters and bindings.
 type watcher struct {
 	cache cache.Cache
 	opts  Options
@@ -84,7 +84,7 @@ func (w *watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// cluster hears that a cluster is there, or has changed.
+// cluster handles a new or changed cluster; before is nil for a new one.
 func (w *watcher) cluster(before, after *clusterv1alpha1.Cluster) {
 	is := readiness(after)
 	w.mutex.Lock()
@@ -95,7 +95,7 @@ func (w *watcher) cluster(before, after *clusterv1alpha1.Cluster) {
 	}
 	w.mutex.Unlock()
 	if before == nil || after.Spec.SyncMode != clusterv1alpha1.Pull || is == nil || is.Status != metav1.ConditionTrue {
-		return // the cluster loop of this process logs whatever it writes itself
+		return // the cluster loop logs what it writes itself
 	}
 	if was := readiness(before); was == nil || was.Status != metav1.ConditionTrue {
 		w.opts.Log.WithValues("name", after.Name).Info("Cluster turned", "ready", is.Status, "reason", is.Reason)

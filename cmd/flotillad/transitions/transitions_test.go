@@ -42,8 +42,8 @@ func taskOf(producer, cluster, message string) []workv1alpha2.GracefulEvictionTa
 	return []workv1alpha2.GracefulEvictionTask{{FromCluster: cluster, Producer: producer, Reason: "TaintUntolerated", Message: message}}
 }
 
-// TestMoves: what is moved off a cluster for one cause is one line, in which the loss of a cluster is told
-// as such.
+// TestMoves: templates that are moved off a cluster for the same reason are one line. For a lost
+// cluster the reason is how long it has not been ready, instead of its taint.
 func TestMoves(t *testing.T) {
 	// move is a template that leaves west for others.
 	move := func(w *watcher, name, producer, why string, to ...string) {
@@ -98,7 +98,7 @@ func TestMoves(t *testing.T) {
 				"5s mine: Deployment shop/c moved off west to east: TaintUntolerated",
 			},
 		},
-		"what goes on is told of every half minute": {
+		"moves that go on are reported every half minute": {
 			happens: func(w *watcher) {
 				lost(w)
 				for i := range 20 {
@@ -140,8 +140,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestTheLog: it has each line of a screen, with values, and a cluster in pull mode that is ready: its agent
-// writes that. What another cluster's condition becomes is logged by who writes it.
+// TestTheLog: the log has the lines of the screen, with their values, and clusters in pull mode that become
+// ready, which their agents write. Other changes of conditions are logged by the loop that makes them.
 func TestTheLog(t *testing.T) {
 	const push, pull = clusterv1alpha1.Push, clusterv1alpha1.Pull
 	const yes, unknown = metav1.ConditionTrue, metav1.ConditionUnknown
