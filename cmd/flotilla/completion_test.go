@@ -67,10 +67,10 @@ func TestClustersOfACommand(t *testing.T) {
 		"cordon":        "east edge north west",
 		"drain":         "east edge north west",
 	} {
-		said := commandtest.Run(t.Context(), newCommand("flotilla"), "", append(append([]string{"__complete", "--kubeconfig", at}, strings.Fields(words)...), "")...)
-		offers := strings.Fields(said.Out)
+		result := commandtest.Run(t.Context(), newCommand("flotilla"), "", append(append([]string{"__complete", "--kubeconfig", at}, strings.Fields(words)...), "")...)
+		offers := strings.Fields(result.Out)
 		if got := strings.Join(offers[:max(len(offers)-1, 0)], " "); got != want {
-			t.Errorf("%q is completed to %q, want %q (%s)", words, got, want, said.Err)
+			t.Errorf("%q is completed to %q, want %q (%s)", words, got, want, result.Err)
 		}
 	}
 }

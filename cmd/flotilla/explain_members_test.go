@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// TestExamineDenied: who may not reach a member is told so, and nothing fails.
+// TestExamineDenied: missing rights in a member are reported, and are no error.
 func TestExamineDenied(t *testing.T) {
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -61,18 +61,18 @@ func TestExplainUncarried(t *testing.T) {
 		Annotations: map[string]string{policyv1alpha1.PropagationPolicyNamespaceAnnotation: "shop", policyv1alpha1.PropagationPolicyNameAnnotation: "apps"},
 	}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(binding, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}}).Build()
-	said := func(unhealthy, failed string) explain.Explanation {
+	explanation := func(unhealthy, failed string) explain.Explanation {
 		return explain.Explanation{Resource: explain.Resource{Kind: "Deployment", Namespace: "shop", Name: "web"}, Problems: []explain.Problem{
 			{Reason: explain.ReasonUnhealthy, Message: lacks, Next: unhealthy}, {Reason: explain.ReasonNotApplied, Message: lacks, Next: failed}, {Reason: explain.ReasonDrifted, Message: lacks, Next: "look"},
 		}}
 	}
 	const want = "set propagateDeps: true in PropagationPolicy shop/apps, or select ConfigMap shop/settings in a policy, too: it is on the control plane, and no policy carries it"
-	if diff := cmp.Diff(said(want, want), uncarried(t.Context(), hub, said("look", "look"))); diff != "" {
+	if diff := cmp.Diff(explanation(want, want), uncarried(t.Context(), hub, explanation("look", "look"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestLeftData: what is to leave a cluster, and leaves its data there, says so before it does.
+// TestLeftData: a template that is about to leave a cluster without its data is reported beforehand.
 func TestLeftData(t *testing.T) {
 	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"}, "spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}}}}
 	web := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}

@@ -201,7 +201,7 @@ func storeWorks(t *testing.T, env *servertest.Env) {
 
 type asker = func(t *testing.T, kubeconfig, in string, args ...string) (int, string, string)
 
-// testFiles: what files say takes the place of what is stored.
+// testFiles: objects in files replace those on the control plane.
 func testFiles(t *testing.T, env *servertest.Env, ask asker) {
 	t.Helper()
 	const api = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api}\nspec: {replicas: 2}\n"
@@ -247,7 +247,7 @@ func testFiles(t *testing.T, env *servertest.Env, ask asker) {
 	}
 }
 
-// testRights: who may read the template alone is told what is missing.
+// testRights: a user who may only read the template gets the rights that are missing.
 func testRights(t *testing.T, env *servertest.Env, ask asker) {
 	t.Helper()
 	role := &rbacv1.Role{
@@ -295,10 +295,10 @@ func decode(t *testing.T, text string) explain.Explanation {
 func complete(t *testing.T, kubeconfig string, words []string) string {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
-	said := commandtest.Run(t.Context(), newCommand("flotilla"), "", append([]string{"__complete", "explain", "--kubeconfig", kubeconfig}, words...)...)
-	if said.Code != 0 {
-		t.Errorf("code %d: %s", said.Code, said.Err)
+	result := commandtest.Run(t.Context(), newCommand("flotilla"), "", append([]string{"__complete", "explain", "--kubeconfig", kubeconfig}, words...)...)
+	if result.Code != 0 {
+		t.Errorf("code %d: %s", result.Code, result.Err)
 	}
-	offered, _, _ := strings.Cut(said.Out, ":")
+	offered, _, _ := strings.Cut(result.Out, ":")
 	return strings.Join(strings.Fields(offered), " ")
 }

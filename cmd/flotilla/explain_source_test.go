@@ -55,7 +55,7 @@ func TestAnExplanationKnowsWhatIsInGit(t *testing.T) {
 	}
 }
 
-// TestAnExplanationKnowsWhatHasLeftGit: what stays of what was dropped is well where it runs, and nobody will change it.
+// TestAnExplanationKnowsWhatHasLeftGit: an object that was removed from Git and stays may be healthy, but follows no commit any more.
 func TestAnExplanationKnowsWhatHasLeftGit(t *testing.T) {
 	web := &unstructured.Unstructured{}
 	web.SetAPIVersion("apps/v1")

@@ -33,7 +33,7 @@ func explainRun(t *testing.T, in string, args ...string) (code int, out, errOut 
 	return commandtest.Run(t.Context(), newCommand("flotilla"), in, append([]string{"explain"}, args...)...).All()
 }
 
-// TestExplainCalls: what is wrong is one line that says what to do.
+// TestExplainCalls: an error is one line with the next step.
 func TestExplainCalls(t *testing.T) {
 	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer denying.Close()
@@ -131,7 +131,7 @@ func (r *requests) add(format string, args ...any) {
 	slices.Sort(r.all)
 }
 
-// hub holds the objects of a document and counts what is asked for.
+// hub has the objects of a document, and counts requests.
 func hub(t *testing.T, documents string, fail func(obj any) error) (client.Reader, *requests) {
 	t.Helper()
 	objects := fake.NewClientBuilder().WithScheme(scheme.New()).WithRESTMapper(nil)

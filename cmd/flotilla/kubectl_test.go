@@ -28,7 +28,7 @@ func TestWhatGoesToKubectl(t *testing.T) {
 	}
 }
 
-// TestAVerbOfKubectlAlone: who types it where flotilla has none is told where it is.
+// TestAVerbOfKubectlAlone: verbs that only kubectl has are answered with flotilla kubectl.
 func TestAVerbOfKubectlAlone(t *testing.T) {
 	for _, verb := range []string{"diff", "scale", "rollout", "config"} {
 		code, out, errOut := run(t, "flotilla", verb, "-f", "app.yaml")

@@ -33,7 +33,7 @@ func TestUndoKeepsWhatWasThereBefore(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	w.carried(t)
-	want := said{Out: `Deployment shop/web given back to cluster east
+	want := result{Out: `Deployment shop/web given back to cluster east
 ConfigMap shop/settings given back to cluster east; its template was there before and stays
 Secret shop/db given back to cluster east
 ServiceAccount shop/web given back to cluster east

@@ -87,7 +87,7 @@ func testKinds(t *testing.T, w *world) {
 	} {
 		got := w.direct(t, of, "-n", "shop", "--dry-run=server")
 		lines := strings.Count(got.Out, "\n")
-		if diff := cmp.Diff(said{Code: 0, Out: got.Out}, got); diff != "" || lines != 2 || !strings.Contains(got.Out, "\n"+policy+" ") {
+		if diff := cmp.Diff(result{Code: 0, Out: got.Out}, got); diff != "" || lines != 2 || !strings.Contains(got.Out, "\n"+policy+" ") {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}

@@ -58,7 +58,7 @@ func testApply(t *testing.T, w *world) {
 	again := w.call(t, applied, "apply", "-f", "-", "--all-clusters")
 	golden(t, "apply-again.txt", fmt.Sprintf("exit code %d\n%s%s", again.Code, again.Out, again.Err))
 	testHalf(t, w)
-	for args, want := range map[string]said{
+	for args, want := range map[string]result{
 		"apply -f - --cluster mars":                {Code: 1, Err: "error: there is no cluster mars: flotilla get clusters lists them\n"},
 		"apply -f - --cluster east --all-clusters": {Code: 2, Err: "error: --all-clusters and --cluster cannot be used together\n"},
 		"apply":   {Code: 2, Err: "error: must specify one of -f and -k\n"},
@@ -70,7 +70,7 @@ func testApply(t *testing.T, w *world) {
 	}
 }
 
-// testHalf: of what is refused in part nothing is written, and no policy is left behind.
+// testHalf: if one object is refused nothing is written, and no policy is left behind.
 func testHalf(t *testing.T, w *world) {
 	t.Helper()
 	const refused = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: half, namespace: shop}\ndata: {a: b}\n---\n" +
@@ -105,7 +105,7 @@ func testHalf(t *testing.T, w *world) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice, namespace: shop}\ndata: {a: c}\n"
 	got = w.call(t, twice, "apply", "-f", "-", "--all-clusters")
 	file, _, _ := strings.Cut(strings.TrimPrefix(got.Err, "error: ConfigMap shop/twice is there twice, in "), ": ")
-	refusal := said{Code: 1, Err: "error: ConfigMap shop/twice is there twice, in " + file + ": nothing was written, remove one\n"}
+	refusal := result{Code: 1, Err: "error: ConfigMap shop/twice is there twice, in " + file + ": nothing was written, remove one\n"}
 	if diff := cmp.Diff(refusal, got); diff != "" || !strings.HasSuffix(file, ".yaml") {
 		t.Errorf("one object twice (-want +got):\n%s", diff)
 	}

@@ -101,7 +101,7 @@ func (w *world) run(t *testing.T, namespace string) {
 	})
 }
 
-// running is who runs in the namespace of the member: all UIDs.
+// running returns the UIDs of everything in the namespace of the member.
 func (w *world) running(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -172,7 +172,7 @@ func (w *world) managed(ctx context.Context, namespace string) (map[string]bool,
 }
 
 func testNoNamespace(t *testing.T, w *world) {
-	want := said{Code: 1, Err: "error: namespace shop is not in the control plane: flotilla create namespace shop makes it, and in the clusters it is used as it is\n"}
+	want := result{Code: 1, Err: "error: namespace shop is not in the control plane: flotilla create namespace shop makes it, and in the clusters it is used as it is\n"}
 	if diff := cmp.Diff(want, w.direct(t, "deployment", "web", "-n", "shop")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -187,7 +187,7 @@ func testRefused(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	set := metav1.GetControllerOf(&pods.Items[0]).Name
-	for call, want := range map[string]said{
+	for call, want := range map[string]result{
 		"pod " + pods.Items[0].Name + " -n shop":    {Code: 1, Err: "error: Pod shop/" + pods.Items[0].Name + " in cluster east belongs to ReplicaSet " + set + ": promote that\n"},
 		"replicaset " + set + " -n shop":            {Code: 1, Err: "error: ReplicaSet shop/" + set + " in cluster east belongs to Deployment web: promote that\n"},
 		"deployment gone -n shop":                   {Code: 1, Err: "error: there is no Deployment shop/gone in cluster east: nothing to promote; flotilla get deployment -A -C east lists what there is\n"},
@@ -202,11 +202,11 @@ func testRefused(t *testing.T, w *world) {
 			t.Errorf("%s (-want +got):\n%s", call, diff)
 		}
 	}
-	want := said{Code: 1, Err: "error: there is no cluster west: flotilla get clusters lists them\n"}
+	want := result{Code: 1, Err: "error: there is no cluster west: flotilla get clusters lists them\n"}
 	if diff := cmp.Diff(want, w.call(t, "", "promote", "deployment", "web", "-n", "shop", "-C", "west", "--cluster-kubeconfig", w.Member.Kubeconfig)); diff != "" {
 		t.Errorf("a cluster that is none (-want +got):\n%s", diff)
 	}
-	want = said{Code: 1, Err: "error: the kubeconfig leads to another cluster than east: --cluster-context names the context\n"}
+	want = result{Code: 1, Err: "error: the kubeconfig leads to another cluster than east: --cluster-context names the context\n"}
 	if diff := cmp.Diff(want, w.call(t, "", "promote", "deployment", "web", "-n", "shop", "-C", "east", "--cluster-kubeconfig", w.Hub.Kubeconfig)); diff != "" {
 		t.Errorf("another cluster (-want +got):\n%s", diff)
 	}
@@ -295,7 +295,7 @@ func testAgain(t *testing.T, w *world) {
 	if got.Code != 1 || !strings.HasPrefix(got.Err, "error: Deployment shop/web in cluster east is managed by a fleet already (Work karmada-es-east/web-") {
 		t.Errorf("%+v", got)
 	}
-	want := said{Out: `Deployment shop/web is in the control plane already
+	want := result{Out: `Deployment shop/web is in the control plane already
 ConfigMap shop/settings is in the control plane already
 Secret shop/db is in the control plane already
 ServiceAccount shop/web is in the control plane already
@@ -320,7 +320,7 @@ func testCutOff(t *testing.T, w *world) {
 		}
 		return err
 	})
-	want := said{Out: `Deployment shop/web promoted from cluster east
+	want := result{Out: `Deployment shop/web promoted from cluster east
 ConfigMap shop/settings is in the control plane already
 Secret shop/db is in the control plane already
 ServiceAccount shop/web is in the control plane already
@@ -395,7 +395,7 @@ func testOverride(t *testing.T, w *world) {
 	if err := w.Hub.Hub.Create(t.Context(), override); err != nil {
 		t.Fatal(err)
 	}
-	want := said{Code: 1, Err: "error: promotion would change Deployment shop/web in cluster east (/spec/template/spec/containers/0/image): --allow-changes promotes it nevertheless\n"}
+	want := result{Code: 1, Err: "error: promotion would change Deployment shop/web in cluster east (/spec/template/spec/containers/0/image): --allow-changes promotes it nevertheless\n"}
 	if diff := cmp.Diff(want, w.direct(t, "deployment", "web", "-n", "shop")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -416,7 +416,7 @@ func testScaled(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	const found = "HorizontalPodAutoscaler busy scales Deployment shop/web in cluster east, and the fleet would set its replicas back"
-	want := said{Code: 1, Err: "error: " + found + ": label it resourcetemplate.karmada.io/retain-replicas=true there first, or --allow-changes promotes it nevertheless\n"}
+	want := result{Code: 1, Err: "error: " + found + ": label it resourcetemplate.karmada.io/retain-replicas=true there first, or --allow-changes promotes it nevertheless\n"}
 	if diff := cmp.Diff(want, w.direct(t, "deployment", "web", "-n", "shop", "--dry-run=server")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -440,7 +440,7 @@ spec:
 `
 
 func testNoKind(t *testing.T, w *world) {
-	inMember := func(in string, args ...string) said {
+	inMember := func(in string, args ...string) result {
 		return call(t, in, append(args, "--kubeconfig", w.Member.Kubeconfig)...)
 	}
 	if got := inMember(definition, "apply", "-f", "-"); got.Code != 0 {
@@ -453,7 +453,7 @@ func testNoKind(t *testing.T, w *world) {
 		}
 		return nil
 	})
-	want := said{Code: 1, Err: "error: the control plane does not serve Boat.sea.example: apply the CustomResourceDefinition boats.sea.example first (flotilla promote crd boats.sea.example -C east)\n"}
+	want := result{Code: 1, Err: "error: the control plane does not serve Boat.sea.example: apply the CustomResourceDefinition boats.sea.example first (flotilla promote crd boats.sea.example -C east)\n"}
 	if diff := cmp.Diff(want, w.direct(t, "boat", "ark", "-n", "shop")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -22,12 +22,12 @@ func testPrinted(t *testing.T, w *world) {
 		{"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "name": "printed", "labels": nil, "annotations": nil},
 	}
 	for _, when := range []string{"what is made", "what is there already"} {
-		said := w.direct(t, "configmap", "printed", "-n", "shop", "--policy-name", "printed", "-o", "yaml")
-		if said.Code != 0 || said.Err != "" {
-			t.Fatalf("%s: %+v", when, said)
+		printed := w.direct(t, "configmap", "printed", "-n", "shop", "--policy-name", "printed", "-o", "yaml")
+		if printed.Code != 0 || printed.Err != "" {
+			t.Fatalf("%s: %+v", when, printed)
 		}
 		var got []map[string]any
-		for _, document := range strings.Split(said.Out, "---\n") {
+		for _, document := range strings.Split(printed.Out, "---\n") {
 			manifest := map[string]any{}
 			if err := yaml.Unmarshal([]byte(document), &manifest); err != nil {
 				t.Fatal(err)

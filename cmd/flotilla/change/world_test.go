@@ -34,22 +34,22 @@ func loops(ctx context.Context, mgr ctrl.Manager) error {
 	}})
 }
 
-// said is the output of a call of the command line, and its exit code.
-type said = commandtest.Result
+// result is the output of a call of the command line, and its exit code.
+type result = commandtest.Result
 
 // call runs the command line against the hub.
-func (w *world) call(t *testing.T, in string, args ...string) said {
+func (w *world) call(t *testing.T, in string, args ...string) result {
 	t.Helper()
 	return call(t, in, append(args, "--kubeconfig", w.Hub.Kubeconfig)...)
 }
 
 // direct runs promote with the member's own kubeconfig.
-func (w *world) direct(t *testing.T, args ...string) said {
+func (w *world) direct(t *testing.T, args ...string) result {
 	t.Helper()
 	return w.call(t, "", append(append([]string{"promote"}, args...), "-C", "east", "--cluster-kubeconfig", w.Member.Kubeconfig)...)
 }
 
-func call(t *testing.T, in string, args ...string) said {
+func call(t *testing.T, in string, args ...string) result {
 	t.Helper()
 	if i := slices.Index(args, "-"); i > 0 && args[i-1] == "-f" { // kubectl reads the standard input of the process
 		args[i] = filepath.Join(t.TempDir(), "in.yaml")

@@ -34,7 +34,7 @@ func TestCallsSideBySide(t *testing.T) {
 			got := commandtest.Run(t.Context(), commandtest.Root(commands), "", "greet", name, "-n", "shop", "--of-the-process")
 			want := commandtest.Result{Code: 1, Out: "hello " + name + " in shop\n", Err: "error: " + name + " does not answer\n"}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("said (-want +got):\n%s", diff)
+				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		})
 	}

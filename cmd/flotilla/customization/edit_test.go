@@ -80,7 +80,7 @@ func FuzzWritten(f *testing.F) {
 	})
 }
 
-// Lines of a script that look like what is told to who edits are part of it.
+// Lines of a script that look like instructions for the editor are part of it.
 func TestScriptsKeep(t *testing.T) {
 	const script = "--! not ours\nfunction Retain(a, b)\n--! nor this: error: x\n  return a\nend\n"
 	c := &configv1alpha1.ResourceInterpreterCustomization{}

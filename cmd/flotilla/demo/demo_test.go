@@ -18,11 +18,11 @@ func TestAFolderInUse(t *testing.T) {
 	if err := os.Mkdir(tree, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	said := &strings.Builder{}
-	err := demo.Run(t.Context(), demo.Options{Flotillad: filepath.Join(dir, "none"), Dir: dir, Out: said, Clock: clock.RealClock{}})
+	output := &strings.Builder{}
+	err := demo.Run(t.Context(), demo.Options{Flotillad: filepath.Join(dir, "none"), Dir: dir, Out: output, Clock: clock.RealClock{}})
 	want := "a demo is in the folder " + dir + " already: end the one that runs there, and remove the folder; or name another by --dir"
-	if err == nil || err.Error() != want || said.String() != "" {
-		t.Errorf("it says %q and ends with\n%v\nwant\n%s", said, err, want)
+	if err == nil || err.Error() != want || output.String() != "" {
+		t.Errorf("it says %q and ends with\n%v\nwant\n%s", output, err, want)
 	}
 	if _, err := os.Stat(tree); err != nil {
 		t.Error(err)

@@ -8,7 +8,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// The demonstration ends when the commit says that all is well: not while the sum of the source is behind.
+// The demo ends when the commit is reported as successful: not while the summary of the source is behind.
 func TestReportStage(t *testing.T) {
 	report := func(of *gitopsv1alpha1.LocalReference, commit string, state gitopsv1alpha1.CommitState) gitopsv1alpha1.CommitStatus {
 		out := gitopsv1alpha1.CommitStatus{Spec: gitopsv1alpha1.CommitStatusSpec{KustomizationRef: of}}

@@ -39,10 +39,10 @@ func TestADryRunCountsNodes(t *testing.T) {
 	}}
 	index := &nodes.Index{}
 	index.Node("a", &nodes.Node{Name: "a", Allocatable: nodes.AmountsOf(half)})
-	told := profile.Of(index).Encode()
+	encoded := profile.Of(index).Encode()
 	agents := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("west"), Name: clusterv1alpha1.NodeProfileName},
-		Data:       map[string]string{clusterv1alpha1.NodeProfileKey: string(told)},
+		Data:       map[string]string{clusterv1alpha1.NodeProfileKey: string(encoded)},
 	}
 	member := func(objects ...client.Object) draining.Members {
 		return func(string) (kubernetes.Interface, error) {
@@ -57,15 +57,15 @@ func TestADryRunCountsNodes(t *testing.T) {
 	}
 	refused := func(string) (kubernetes.Interface, error) { return nil, errors.New("nodes is forbidden") }
 	for name, tc := range map[string]struct {
-		mode    clusterv1alpha1.ClusterSyncMode
-		members draining.Members
-		told    bool
-		want    drain.State
-		notes   []string
+		mode         clusterv1alpha1.ClusterSyncMode
+		members      draining.Members
+		agentReports bool
+		want         drain.State
+		notes        []string
 	}{
 		"its nodes have room":             {mode: clusterv1alpha1.Push, members: member(node("a"), node("b")), want: drain.Leaves},
 		"what runs there takes of it":     {mode: clusterv1alpha1.Push, members: member(node("a"), node("b"), pod), want: drain.Stays},
-		"its agent tells of one node":     {mode: clusterv1alpha1.Pull, members: refused, told: true, want: drain.Stays},
+		"its agent tells of one node":     {mode: clusterv1alpha1.Pull, members: refused, agentReports: true, want: drain.Stays},
 		"its agent tells nothing":         {mode: clusterv1alpha1.Pull, members: refused, want: drain.Leaves, notes: []string{`what fits in cluster west is counted by what it reports, and not by its nodes as the drain counts: read what its agent tells of its nodes: configmaps "node-profile" not found`}},
 		"the caller may not list a thing": {mode: clusterv1alpha1.Push, members: refused, want: drain.Leaves, notes: []string{"what fits in cluster west is counted by what it reports, and not by its nodes as the drain counts: nodes is forbidden"}},
 	} {
@@ -80,7 +80,7 @@ func TestADryRunCountsNodes(t *testing.T) {
 				}}
 				objects = append(objects, c)
 			}
-			if tc.told {
+			if tc.agentReports {
 				objects = append(objects, agents)
 			}
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()

@@ -118,7 +118,7 @@ func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.err)
 			}
 			if out.String() != "" || errOut.String() != tc.errOut {
-				t.Errorf("said %q, %q; want %q", out.String(), errOut.String(), tc.errOut)
+				t.Errorf("output %q, %q; want %q", out.String(), errOut.String(), tc.errOut)
 			}
 		})
 	}
@@ -171,12 +171,12 @@ func TestWhatIsThereHasNotLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := w.Run(t.Context())
-			said := ""
+			message := ""
 			if err != nil {
-				said = err.Error()
+				message = err.Error()
 			}
-			if said != tc.err || out.String() != tc.out {
-				t.Errorf("said %q, error %q; want %q, %q", out.String(), said, tc.out, tc.err)
+			if message != tc.err || out.String() != tc.out {
+				t.Errorf("output %q, error %q; want %q, %q", out.String(), message, tc.out, tc.err)
 			}
 		})
 	}

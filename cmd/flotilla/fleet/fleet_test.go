@@ -131,7 +131,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestEach: clusters are asked side by side; one that hangs costs nobody else.
+// TestEach: clusters are asked concurrently; one that hangs delays no other.
 func TestEach(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

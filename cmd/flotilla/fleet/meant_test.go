@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// TestMeant: who mistypes a name is told which is near, of what may be listed.
+// TestMeant: a mistyped name gets a suggestion from the objects that the user may list.
 func TestMeant(t *testing.T) {
 	deployment := func(namespace, name string) client.Object {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}

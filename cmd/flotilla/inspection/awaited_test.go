@@ -28,7 +28,7 @@ func TestWhoIsToldOfAwaitedClusters(t *testing.T) {
 			*flags.OutputFormat = tc.format
 			g := &getter{GetOptions: &get.GetOptions{PrintFlags: flags, LabelSelector: tc.labels}, args: tc.args}
 			if got := g.allClusters(); got != tc.want {
-				t.Errorf("told: %v, want %v", got, tc.want)
+				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func (w *world) kubelet(t *testing.T) {
 	})
 }
 
-// serveLogs says two lines; who follows then waits.
+// serveLogs writes two lines; a client that follows then waits.
 func serveLogs(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "%s of %s begins\nand works\n", r.PathValue("container"), r.PathValue("pod"))
 	if r.URL.Query().Get("follow") == "true" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWhatRunsInMembersAlone: who asks the control plane for pods is told where they are, and nobody else is.
+// TestWhatRunsInMembersAlone: requests to the control plane for pods and nodes get a hint to the members, and no others.
 func TestWhatRunsInMembersAlone(t *testing.T) {
 	for args, want := range map[string]string{
 		"pods": "pods", "po": "po", "Nodes": "Nodes", "pod/web": "pod", "deployments": "", "pods,services": "", "pods web": "", "": "",
@@ -25,7 +25,7 @@ func TestWhatRunsInMembersAlone(t *testing.T) {
 	}
 }
 
-// TestNone: an empty fleet is told from clusters that have no such objects.
+// TestNone: an empty fleet is distinguished from clusters without such objects.
 func TestNone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		servers         int

@@ -27,7 +27,7 @@ import (
 // running is a call of the command line that goes on until it is interrupted.
 type running struct {
 	out, err  *buffer
-	interrupt func() said
+	interrupt func() result
 }
 
 func (w *world) start(t *testing.T, args ...string) *running {
@@ -37,15 +37,15 @@ func (w *world) start(t *testing.T, args ...string) *running {
 	ctx, cancel := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() { code <- command.Run(ctx, cmd) }()
-	r.interrupt = func() said {
+	r.interrupt = func() result {
 		t.Helper()
 		cancel()
 		select {
 		case c := <-code:
-			return said{c, r.out.String(), r.err.String()}
+			return result{c, r.out.String(), r.err.String()}
 		case <-time.After(timeout):
 			t.Fatalf("%s does not end", strings.Join(args, " "))
-			return said{}
+			return result{}
 		}
 	}
 	return r

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// TestWithoutMetrics: a fleet without metrics-server is told which clusters those are.
+// TestWithoutMetrics: the error names the clusters without metrics-server.
 func TestWithoutMetrics(t *testing.T) {
 	answers := []fleet.Answer[usageOf]{{Cluster: "east", Err: errNoMetrics}, {Cluster: "north", Err: errors.New("away")}, {Cluster: "south"}, {Cluster: "west", Err: errNoMetrics}}
 	if diff := cmp.Diff([]string{"east", "west"}, withoutMetrics(answers)); diff != "" {

@@ -116,7 +116,7 @@ func (w *world) create(t *testing.T, in client.Client, objects ...client.Object)
 	}
 }
 
-// nobody is an address that nobody listens on.
+// nobody is an address without a listener.
 func nobody(t *testing.T) string {
 	t.Helper()
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -127,27 +127,27 @@ func nobody(t *testing.T) string {
 	return closed.Addr().String()
 }
 
-// said is the output of a call of the command line, and its exit code.
-type said struct {
+// result is the output of a call of the command line, and its exit code.
+type result struct {
 	code     int
 	out, err string
 }
 
-func (s said) String() string {
+func (s result) String() string {
 	return fmt.Sprintf("%s--- stderr\n%s--- exit code %d\n", s.out, s.err, s.code)
 }
 
 // call runs the command line against the hub.
-func (w *world) call(ctx context.Context, t *testing.T, in string, args ...string) said {
+func (w *world) call(ctx context.Context, t *testing.T, in string, args ...string) result {
 	t.Helper()
 	return call(ctx, t, in, append([]string{"--kubeconfig", w.hub.Kubeconfig}, args...)...)
 }
 
-func call(ctx context.Context, t *testing.T, in string, args ...string) said {
+func call(ctx context.Context, t *testing.T, in string, args ...string) result {
 	t.Helper()
 	var out, errOut buffer
 	code := command.Run(ctx, root(t, in, &out, &errOut, args...))
-	return said{code, out.String(), errOut.String()}
+	return result{code, out.String(), errOut.String()}
 }
 
 func root(t *testing.T, in string, out, errOut *buffer, args ...string) *cobra.Command {
@@ -212,7 +212,7 @@ func steady(text string) string {
 }
 
 // golden compares what was printed with a file.
-func golden(t *testing.T, name string, got said) {
+func golden(t *testing.T, name string, got result) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".txt")
 	text := got.String()

@@ -92,7 +92,7 @@ func TestObjectsOfTwoKustomizations(t *testing.T) {
 	}
 }
 
-// TestWhatBuiltWorkloadsNeed: it is reported as well where only a Kustomization gives the namespace.
+// TestWhatBuiltWorkloadsNeed: missing references are also found if only a Kustomization sets the namespace.
 func TestWhatBuiltWorkloadsNeed(t *testing.T) {
 	linter, err := lint.New()
 	if err != nil {

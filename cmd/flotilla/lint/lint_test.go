@@ -196,11 +196,11 @@ spec:
 			if err != nil {
 				t.Fatal(err)
 			}
-			var said []string
+			var findings []string
 			for _, f := range report.Findings {
-				said = append(said, f.String())
+				findings = append(findings, f.String())
 			}
-			if got := strings.Join(said, "\n"); got != tc.want && (tc.want == "" || !strings.Contains(got, tc.want)) {
+			if got := strings.Join(findings, "\n"); got != tc.want && (tc.want == "" || !strings.Contains(got, tc.want)) {
 				t.Errorf("says %q, want %q", got, tc.want)
 			}
 		})

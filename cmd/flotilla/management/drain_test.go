@@ -107,7 +107,7 @@ func TestDrain(t *testing.T) {
 	d.run("stuck", "east")
 	d.run("web", "east", "west")
 	before := d.env.QuietRevision(t)
-	said := empty + transcript(t, "", at, "drain east --dry-run", "drain east --dry-run -o json")
+	transcripts := empty + transcript(t, "", at, "drain east --dry-run", "drain east --dry-run -o json")
 	if after := d.env.Revision(t); after != before {
 		t.Errorf("dry runs wrote %v", d.env.Written(t, before))
 	}
@@ -115,15 +115,15 @@ func TestDrain(t *testing.T) {
 	go func() { first <- call(t, "", append([]string{"drain", "east"}, at...)...) }()
 	d.until("stuck", "it stays", func(b *workv1alpha2.ResourceBinding) bool { r, _ := placement.RecordOf(b); return r.Stays != nil })
 	d.leave("web")
-	said += (<-first).To("drain east")
-	said += transcript(t, "", at, "drain east --timeout 1m")
+	transcripts += (<-first).To("drain east")
+	transcripts += transcript(t, "", at, "drain east --timeout 1m")
 	d.check(d.env.Hub.Delete(t.Context(), &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "stuck-deployment"}}))
-	said += transcript(t, "", at, "drain east -o json", "drain east", "uncordon east --return --dry-run", "uncordon east --return", "uncordon east --return")
-	golden(t, "drain.txt", said)
+	transcripts += transcript(t, "", at, "drain east -o json", "drain east", "uncordon east --return --dry-run", "uncordon east --return", "uncordon east --return")
+	golden(t, "drain.txt", transcripts)
 	if b := d.until("web", "it is back", func(*workv1alpha2.ResourceBinding) bool { return true }); len(b.Spec.Clusters) != 2 {
 		t.Errorf("it runs in %v", b.Spec.Clusters)
 	}
-	if !strings.Contains(said, "Deployment shop/web is placed in east=2, west=2\n") {
+	if !strings.Contains(transcripts, "Deployment shop/web is placed in east=2, west=2\n") {
 		t.Error("it was not brought back")
 	}
 }
@@ -147,13 +147,13 @@ func TestDrainOverQuota(t *testing.T) {
 		r, _ := placement.RecordOf(b)
 		return r.Reason == workv1alpha2.BindingReasonQuotaExceeded
 	})
-	said := transcript(t, "", at, "drain east --dry-run", "drain east --timeout 1m", "uncordon east")
+	transcripts := transcript(t, "", at, "drain east --dry-run", "drain east --timeout 1m", "uncordon east")
 	d.until("web", "it may stay", func(b *workv1alpha2.ResourceBinding) bool { r, _ := placement.RecordOf(b); return r.Stays == nil })
 	d.check(d.env.Hub.Patch(t.Context(), quota, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"overall":{"cpu":"8"}}}`))))
 	d.until("web", "there is more of it", func(b *workv1alpha2.ResourceBinding) bool {
 		r, _ := placement.RecordOf(b)
 		return r.Succeeded()
 	})
-	said += transcript(t, "", at, "drain east --dry-run")
-	golden(t, "drain-quota.txt", said)
+	transcripts += transcript(t, "", at, "drain east --dry-run")
+	golden(t, "drain-quota.txt", transcripts)
 }

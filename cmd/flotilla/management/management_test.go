@@ -109,8 +109,8 @@ func testBeside(t *testing.T, env *servertest.Env, at []string) {
 	codes := make(chan string, many)
 	for i := range many {
 		go func() {
-			said := call(t, "", append([]string{"taint", "clusters", "north", fmt.Sprintf("k%d=v:NoSchedule", i)}, at...)...)
-			codes <- fmt.Sprint(said.Code, said.Err)
+			result := call(t, "", append([]string{"taint", "clusters", "north", fmt.Sprintf("k%d=v:NoSchedule", i)}, at...)...)
+			codes <- fmt.Sprint(result.Code, result.Err)
 		}()
 	}
 	for range many {
@@ -138,25 +138,25 @@ func testVersion(t *testing.T, env *servertest.Env, at []string) {
 		"v1.2.0": "warning: this program is v1.2.0 and the control plane v1.4.0: use one of at most a minor version's difference\n",
 		"v2.4.0": "warning: this program is v2.4.0 and the control plane v1.4.0: use one of at most a minor version's difference\n",
 	} {
-		said := call(t, ours, append([]string{"version"}, at...)...)
-		if said.Code != 0 || said.Err != warning || !strings.Contains(said.Out, "Server Version: v1.4.0\nServer Kubernetes Version: v1.") {
-			t.Errorf("%s: %q", ours, said)
+		result := call(t, ours, append([]string{"version"}, at...)...)
+		if result.Code != 0 || result.Err != warning || !strings.Contains(result.Out, "Server Version: v1.4.0\nServer Kubernetes Version: v1.") {
+			t.Errorf("%s: %q", ours, result)
 		}
 	}
 	for _, format := range []string{"json", "yaml"} {
-		said := call(t, "v1.4.0", append([]string{"version", "-o", format}, at...)...)
-		if said.Code != 0 || said.Err != "" || !strings.Contains(said.Out, "serverVersion") || !strings.Contains(said.Out, "kubernetesVersion") {
-			t.Errorf("%s: %q", format, said)
+		result := call(t, "v1.4.0", append([]string{"version", "-o", format}, at...)...)
+		if result.Code != 0 || result.Err != "" || !strings.Contains(result.Out, "serverVersion") || !strings.Contains(result.Out, "kubernetesVersion") {
+			t.Errorf("%s: %q", format, result)
 		}
 	}
-	if said := call(t, "v1.4.0", "version", "--client"); said.Code != 0 || said.Out != "Client Version: v1.4.0\n" {
-		t.Errorf("it says %q", said)
+	if result := call(t, "v1.4.0", "version", "--client"); result.Code != 0 || result.Out != "Client Version: v1.4.0\n" {
+		t.Errorf("it says %q", result)
 	}
 }
 
 func TestOptions(t *testing.T) {
-	said := call(t, "", "options")
-	if said.Code != 0 || !strings.HasPrefix(said.Out, "Flags that all commands have:\n\n") || !strings.Contains(said.Out, "--karmada-context string") {
-		t.Errorf("it says:\n%s", said)
+	result := call(t, "", "options")
+	if result.Code != 0 || !strings.HasPrefix(result.Out, "Flags that all commands have:\n\n") || !strings.Contains(result.Out, "--karmada-context string") {
+		t.Errorf("it says:\n%s", result)
 	}
 }

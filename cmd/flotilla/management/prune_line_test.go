@@ -76,14 +76,14 @@ func TestWhatPruneSaysOfEach(t *testing.T) {
 			})
 			p := &prune{cluster: "east", output: tc.output, hub: fakehub.NewClientBuilder().WithScheme(scheme.New()).WithObjects(wanted).Build()}
 			out := &pruned{Cluster: "east", Objects: []object{tc.found}}
-			var said strings.Builder
-			err := p.removeEach(t.Context(), edge, &said, out)
+			var printed strings.Builder
+			err := p.removeEach(t.Context(), edge, &printed, out)
 			want := tc.line
 			if want != "" {
 				want += "\n"
 			}
-			if diff := cmp.Diff(want, said.String()); diff != "" || (err != nil) != tc.fails || asked != tc.asked {
-				t.Errorf("error %v, the cluster was asked: %t; said (-want +got):\n%s", err, asked, diff)
+			if diff := cmp.Diff(want, printed.String()); diff != "" || (err != nil) != tc.fails || asked != tc.asked {
+				t.Errorf("error %v, the cluster was asked: %t; output (-want +got):\n%s", err, asked, diff)
 			}
 			if o := out.Objects[0]; tc.line != "" && o.line() != tc.line {
 				t.Errorf("programs are told %s: %q", o.Outcome, o.Message)
@@ -92,17 +92,17 @@ func TestWhatPruneSaysOfEach(t *testing.T) {
 	}
 }
 
-// TestWhatPruneShowsObeysNothing: what somebody wrote in a cluster stands in its column.
+// TestWhatPruneShowsObeysNothing: control characters from a cluster do not leave their column.
 func TestWhatPruneShowsObeysNothing(t *testing.T) {
 	found := orphanNamed("ConfigMap", "shop", "lost")
 	found.Work = "lost\x1b[2J\nConfigMap"
 	out := &pruned{Cluster: "east", Objects: []object{found}, Unread: []string{"boats\x1b[2J.sea.example"}}
-	var said strings.Builder
-	if err := out.print(&said); err != nil {
+	var printed strings.Builder
+	if err := out.print(&printed); err != nil {
 		t.Fatal(err)
 	}
 	want := "could not be listed: boats [2J.sea.example\nKIND       NAMESPACE  NAME  WORK\nConfigMap  shop       lost  lost [2J ConfigMap\n"
-	if diff := cmp.Diff(want, said.String()); diff != "" {
+	if diff := cmp.Diff(want, printed.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -117,14 +117,14 @@ func TestPrune(t *testing.T) {
 	}
 	list := "KIND       NAMESPACE  NAME  WORK\nConfigMap  shop       left  karmada-es-former/left\nConfigMap  shop       lost  lost\n"
 	for what, tc := range map[string]struct {
-		said commandtest.Result
-		code int
+		result commandtest.Result
+		code   int
 	}{
 		"a dry run":       {prune("", "--dry-run"), 0},
 		"somebody's no":   {prune("n\n"), 1},
 		"nobody's answer": {prune(""), 1},
 	} {
-		if code, out, errOut := tc.said.All(); code != tc.code || out != list || !there("lost") {
+		if code, out, errOut := tc.result.All(); code != tc.code || out != list || !there("lost") {
 			t.Errorf("%s: code %d, there %t\n%s%s", what, code, there("lost"), out, errOut)
 		}
 	}
@@ -132,8 +132,8 @@ func TestPrune(t *testing.T) {
 	if _, _, errOut := prune("").All(); errOut != unanswered {
 		t.Errorf("nobody's answer: %q", errOut)
 	}
-	if said := standardError(t, func() { prune("", "--dry-run") }); said != "" {
-		t.Errorf("the member's warnings about kinds that are listed: %s", said)
+	if warnings := standardError(t, func() { prune("", "--dry-run") }); warnings != "" {
+		t.Errorf("the member's warnings about kinds that are listed: %s", warnings)
 	}
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
 	mark := func(mark *hubclaim.Mark) {
@@ -208,11 +208,11 @@ func standardError(t *testing.T, call func()) string {
 	os.Stderr = file
 	defer func() { os.Stderr = before }()
 	call()
-	said, err := os.ReadFile(file.Name())
+	content, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(said)
+	return string(content)
 }
 
 func byHand(name string) *workv1alpha1.Work {

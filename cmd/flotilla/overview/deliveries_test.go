@@ -30,7 +30,7 @@ func TestWhatIsSaidOfClusters(t *testing.T) {
 		}},
 	}
 	silent := rollup.Silences{"west": {Cause: "unreachable", Since: time.Unix(0, 0)}}
-	said := func(works []*workv1alpha1.Work) map[string]string {
+	applied := func(works []*workv1alpha1.Work) map[string]string {
 		got := map[string]string{}
 		for _, d := range deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works, silent) {
 			got[d.Cluster] = d.Applied + " " + d.Health
@@ -38,7 +38,7 @@ func TestWhatIsSaidOfClusters(t *testing.T) {
 		return got
 	}
 	want := map[string]string{"east": "yes Healthy", "north": "no ", "south": "not known ", "west": "not known Unknown"}
-	if diff := cmp.Diff(want, said(nil)); diff != "" {
+	if diff := cmp.Diff(want, applied(nil)); diff != "" {
 		t.Errorf("to who may not read Works (-want +got):\n%s", diff)
 	}
 	var works []*workv1alpha1.Work
@@ -49,7 +49,7 @@ func TestWhatIsSaidOfClusters(t *testing.T) {
 		works = append(works, w)
 	}
 	want = map[string]string{"east": "yes Healthy", "north": "not yet ", "south": "not yet ", "west": "not known Unknown"}
-	if diff := cmp.Diff(want, said(works)); diff != "" {
+	if diff := cmp.Diff(want, applied(works)); diff != "" {
 		t.Errorf("by Works (-want +got):\n%s", diff)
 	}
 	works[0].Status.ManifestStatuses = nil
@@ -124,7 +124,7 @@ func TestWhatIsNotPlacedAsItIsWanted(t *testing.T) {
 	w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
 	w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: workv1alpha2.ResourceHealthy}}
 	const released = "no policy carries it any more: its latest version stays on the control plane"
-	type said struct {
+	type report struct {
 		Applied, Message string
 		State            situation.State
 		Tree             string
@@ -132,12 +132,12 @@ func TestWhatIsNotPlacedAsItIsWanted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		claimed bool
 		works   []*workv1alpha1.Work
-		want    said
+		want    report
 	}{
-		"its policy went":                  {false, []*workv1alpha1.Work{w}, said{"no", "the version before runs there", situation.Progressing, "Progressing " + released}},
-		"its policy has yet to take it up": {true, []*workv1alpha1.Work{w}, said{"not yet", "the version before runs there", situation.Progressing, "Progressing waits to be taken up by its policy"}},
-		"an override does not fit":         {true, []*workv1alpha1.Work{}, said{"no", "override policy shop/x: no", situation.Failed, "Failed 0/1 clusters, as the clusters reported last: east: override policy shop/x: no"}},
-		"its policy went, by hearsay":      {false, nil, said{"not known", "", situation.Progressing, "Progressing " + released}},
+		"its policy went":                  {false, []*workv1alpha1.Work{w}, report{"no", "the version before runs there", situation.Progressing, "Progressing " + released}},
+		"its policy has yet to take it up": {true, []*workv1alpha1.Work{w}, report{"not yet", "the version before runs there", situation.Progressing, "Progressing waits to be taken up by its policy"}},
+		"an override does not fit":         {true, []*workv1alpha1.Work{}, report{"no", "override policy shop/x: no", situation.Failed, "Failed 0/1 clusters, as the clusters reported last: east: override policy shop/x: no"}},
+		"its policy went, by hearsay":      {false, nil, report{"not known", "", situation.Progressing, "Progressing " + released}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Annotations: map[string]string{propagation.DigestAnnotation: "before"}}}
@@ -154,7 +154,7 @@ func TestWhatIsNotPlacedAsItIsWanted(t *testing.T) {
 			d := deliveriesOf(template, b, tc.works, nil)[0]
 			var node lineage.Node
 			grown(&node, rollup.PartOf(template, b, tc.works, nil), b, nil, nil)
-			got := said{d.Applied, d.Message, d.State, string(node.State) + " " + node.Text}
+			got := report{d.Applied, d.Message, d.State, string(node.State) + " " + node.Text}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

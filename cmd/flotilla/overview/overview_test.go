@@ -188,7 +188,7 @@ func testSuspend(t *testing.T, w *world) {
 	}
 }
 
-// testWrong breaks the application and reads what is reported of it.
+// testWrong breaks the application, and checks what is reported.
 func testWrong(t *testing.T, w *world) {
 	w.commit(t, "Forget how to spell", map[string]string{"app/deep/web.yaml": strings.Replace(app, "replicas: 2", "replicas: two", 1)})
 	got := w.call(t.Context(), "reconcile ks web --with-source")
@@ -199,7 +199,7 @@ func testWrong(t *testing.T, w *world) {
 	if got.Code != 1 || !strings.Contains(got.Out, "Kustomization default/web: ") || !strings.Contains(got.Out, "next: ") {
 		t.Errorf("status: %s", got)
 	}
-	// The cluster still runs what the last good revision said, and so does the trace.
+	// The cluster still runs the last good revision, and the trace shows it.
 	if got := w.call(t.Context(), "trace deployment/web -n shop"); !strings.Contains(got.Out, `"Sell more"`) {
 		t.Errorf("trace: %s", got)
 	}

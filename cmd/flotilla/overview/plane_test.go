@@ -63,13 +63,13 @@ func TestStatusShowsThatNothingIsStored(t *testing.T) {
 			next.ServeHTTP(rw, r)
 		})
 	})
-	said := w.call(t.Context(), "status --check")
-	if said.Code == 0 || !strings.Contains(said.Out, notice+"; what is said of the fleet may be from before") || !strings.Contains(said.Out, "make room on the disk") {
-		t.Errorf("status on a full disk: %s", said)
+	result := w.call(t.Context(), "status --check")
+	if result.Code == 0 || !strings.Contains(result.Out, notice+"; what is said of the fleet may be from before") || !strings.Contains(result.Out, "make room on the disk") {
+		t.Errorf("status on a full disk: %s", result)
 	}
 	notice = ""
-	if said := w.call(t.Context(), "status --check"); said.Code != 0 {
-		t.Errorf("status with room again: %s", said)
+	if result := w.call(t.Context(), "status --check"); result.Code != 0 {
+		t.Errorf("status with room again: %s", result)
 	}
 }
 
@@ -118,15 +118,15 @@ func TestNobodyLeads(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			said, resumed := w.call(t.Context(), "status --check"), w.call(t.Context(), "resume hub")
+			result, resumed := w.call(t.Context(), "status --check"), w.call(t.Context(), "resume hub")
 			if tc.want == "" {
-				if said.Code != 0 || resumed.Code != 0 {
-					t.Errorf("somebody leads: %s, %s", said, resumed)
+				if result.Code != 0 || resumed.Code != 0 {
+					t.Errorf("somebody leads: %s, %s", result, resumed)
 				}
 				return
 			}
-			if said.Code == 0 || !strings.Contains(said.Out, "ControlPlane flotilla: no controllers run here: "+tc.want) {
-				t.Errorf("status: %s", said)
+			if result.Code == 0 || !strings.Contains(result.Out, "ControlPlane flotilla: no controllers run here: "+tc.want) {
+				t.Errorf("status: %s", result)
 			}
 			if resumed.Code == 0 || !strings.Contains(resumed.Err, tc.want) || strings.Contains(resumed.Out, "nothing to resume") {
 				t.Errorf("resume hub: %s", resumed)

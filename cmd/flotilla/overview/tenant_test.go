@@ -82,8 +82,8 @@ func TestWhatATenantSees(t *testing.T) {
 		"tenant-tree-json": "tree deployment/web -o json",
 		"tenant-events":    "events", "tenant-events-nope": "events --for deployment/nope", "tenant-events-east": "events -C east",
 	} {
-		said := w.call(t.Context(), strings.ReplaceAll(line, "NS", namespace)+" -n "+namespace)
-		golden(t, name+".txt", strings.ReplaceAll(said.String(), namespace, "NS"))
+		result := w.call(t.Context(), strings.ReplaceAll(line, "NS", namespace)+" -n "+namespace)
+		golden(t, name+".txt", strings.ReplaceAll(result.String(), namespace, "NS"))
 	}
 	gate := w.call(t.Context(), "status --check -n "+namespace)
 	binding.Status.AggregatedStatus = append(binding.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy})
@@ -96,13 +96,13 @@ func TestWhatATenantSees(t *testing.T) {
 		"trace rb/web-deployment": {"Deployment NS/web", "east", "You may not read Works: "},
 		"trace namespace/NS":      {"Namespace NS", "You may not read Works: "},
 	} {
-		said := w.call(t.Context(), strings.ReplaceAll(line, "NS", namespace)+" -n "+namespace)
-		if said.Code != 0 {
-			t.Errorf("%s: %s", line, said)
+		result := w.call(t.Context(), strings.ReplaceAll(line, "NS", namespace)+" -n "+namespace)
+		if result.Code != 0 {
+			t.Errorf("%s: %s", line, result)
 		}
 		for _, part := range want {
-			if !strings.Contains(strings.ReplaceAll(said.Out, namespace, "NS"), part) {
-				t.Errorf("%s: %s\nwant it to say %q", line, said, part)
+			if !strings.Contains(strings.ReplaceAll(result.Out, namespace, "NS"), part) {
+				t.Errorf("%s: %s\nwant it to say %q", line, result, part)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestEveryWorkloadThatNoPolicyCarriesIsTold(t *testing.T) {
 	for _, tc := range []struct {
 		apiVersion, kind string
 		definition       string // empty: it has none
-		told             bool
+		noted            bool
 	}{
 		{"apps/v1", "Deployment", "", true}, {"apps/v1", "StatefulSet", "", true}, {"apps/v1", "DaemonSet", "", true}, {"apps/v1", "ReplicaSet", "", true},
 		{"batch/v1", "Job", "", true}, {"batch/v1", "CronJob", "", true}, {"v1", "Pod", "", true}, {"v1", "ReplicationController", "", true}, {"v1", "PersistentVolumeClaim", "", true},
@@ -62,11 +62,11 @@ func TestEveryWorkloadThatNoPolicyCarriesIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := slices.ContainsFunc(found.Notes, func(n situation.Note) bool {
+			noted := slices.ContainsFunc(found.Notes, func(n situation.Note) bool {
 				return n.Kind == tc.kind && n.Name == "web" && strings.HasPrefix(n.Message, "no policy carries it")
 			})
-			if diff := cmp.Diff(tc.told, told); diff != "" {
-				t.Errorf("told (-want +got):\n%s\n%v", diff, found.Notes)
+			if diff := cmp.Diff(tc.noted, noted); diff != "" {
+				t.Errorf("notes (-want +got):\n%s\n%v", diff, found.Notes)
 			}
 		})
 	}

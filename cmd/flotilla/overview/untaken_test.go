@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 )
 
-// TestTraceOfWhatCouldNotBeTakenUp: it is not said to be carried by no policy alone.
+// TestTraceOfWhatCouldNotBeTakenUp: an object that its policy could not claim is reported as such, and not only as without a policy.
 func TestTraceOfWhatCouldNotBeTakenUp(t *testing.T) {
 	carries := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}
 	carries.Status.Conditions = []metav1.Condition{{Type: policyv1alpha1.PolicyReady, Status: metav1.ConditionTrue, Reason: policyv1alpha1.PolicyReasonNotTakenUp, Message: "it could not"}}

@@ -46,7 +46,7 @@ func testVersions(t *testing.T, w *world) {
 	w.until(t, "trace boat/ferry -n shop", "  east: Failed to apply all manifests (0/1): the member does not serve this kind: sea.example/v1, Kind=Boat")
 }
 
-// TestUnserved: that a cluster does not serve a kind is told from that it has no such object.
+// TestUnserved: a cluster that does not serve a kind is distinguished from one without the object.
 func TestUnserved(t *testing.T) {
 	boat := &unstructured.Unstructured{}
 	boat.SetAPIVersion("sea.example/v1")

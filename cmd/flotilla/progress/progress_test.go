@@ -48,7 +48,7 @@ func TestSeveralAreToldOfAtOnce(t *testing.T) {
 	shows("end")
 }
 
-// TestOneIsToldOfOnceItLasts steps the clock: who answers soon is not told of.
+// TestOneIsToldOfOnceItLasts steps the clock: servers that answer soon are not shown.
 func TestOneIsToldOfOnceItLasts(t *testing.T) {
 	out, shows := screen(t)
 	now := clocktesting.NewFakeClock(time.Unix(0, 0))

@@ -77,18 +77,18 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 			return false
 		}
 	})
-	said := commandtest.Result{Code: code, Out: out.String(), Err: errOut.String()}
+	result := commandtest.Result{Code: code, Out: out.String(), Err: errOut.String()}
 	for _, want := range []string{
 		"the control plane takes cluster silent out, for up to 1m0s",
 		waits,
 		"its agent did not remove what the fleet ran in cluster silent; 1 object stays there:\n  ConfigMap default/kept\nkubectl delete",
 	} {
-		if said.Code != 0 || !strings.Contains(said.Err, want) {
-			t.Errorf("it ends with %d and says %q, want %q", said.Code, said.Err, want)
+		if result.Code != 0 || !strings.Contains(result.Err, want) {
+			t.Errorf("it ends with %d and says %q, want %q", result.Code, result.Err, want)
 		}
 	}
-	if said.Out != "cluster silent unregistered\n" || strings.Contains(said.Err, "default/gone") {
-		t.Errorf("it prints %q and says %q", said.Out, said.Err)
+	if result.Out != "cluster silent unregistered\n" || strings.Contains(result.Err, "default/gone") {
+		t.Errorf("it prints %q and says %q", result.Out, result.Err)
 	}
 }
 

@@ -51,12 +51,12 @@ func (s *script) run(line string) string {
 		filled = strings.ReplaceAll(filled, "{"+name+"}", value)
 	}
 	got := call(s.T, strings.Fields(filled)...)
-	said := got.To(line)
+	transcript := got.To(line)
 	names := slices.SortedFunc(maps.Keys(s.values), func(a, b string) int { return len(s.values[b]) - len(s.values[a]) })
 	for _, name := range names { // the longest first: one may hold another
-		said = strings.ReplaceAll(said, s.values[name], "{"+name+"}")
+		transcript = strings.ReplaceAll(transcript, s.values[name], "{"+name+"}")
 	}
-	s.all.WriteString(commandtest.Steady(said, commandtest.Times, commandtest.Requests()))
+	s.all.WriteString(commandtest.Steady(transcript, commandtest.Times, commandtest.Requests()))
 	return got.Out
 }
 
@@ -253,17 +253,17 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 		t.Helper()
 		dir := t.TempDir()
 		args := append(strings.Fields(line)[1:], "--kubeconfig", member.Kubeconfig, "--standalone", dir, "--wait", "0s")
-		said := call(t, append(args, more...)...)
+		result := call(t, append(args, more...)...)
 		if err := member.Hub.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
 			t.Fatal(err)
 		}
-		return said, filepath.Join(dir, "karmada-kubeconfig")
+		return result, filepath.Join(dir, "karmada-kubeconfig")
 	}
 
-	said, file := register()
+	result, file := register()
 	for _, want := range []string{"cluster north is not registered, and its token is as good as before", "it is cluster east of the control plane at https://two", "--take-over"} {
-		if said.Code == 0 || !strings.Contains(said.String(), want) {
-			t.Errorf("it ends with %d and says %q, want %q", said.Code, said, want)
+		if result.Code == 0 || !strings.Contains(result.String(), want) {
+			t.Errorf("it ends with %d and says %q, want %q", result.Code, result, want)
 		}
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -273,20 +273,20 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 		t.Errorf("the cluster carries %s", got)
 	}
 
-	said, _ = register("--take-over", "--dry-run")
+	result, _ = register("--take-over", "--dry-run")
 	for _, want := range []string{"taking over cluster east of the control plane at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "ClusterRole flotilla:edit goes on giving rights", "would write"} {
-		if said.Code != 0 || !strings.Contains(said.Out, want) {
-			t.Errorf("--take-over --dry-run ends with %d and says %q, want %q", said.Code, said, want)
+		if result.Code != 0 || !strings.Contains(result.Out, want) {
+			t.Errorf("--take-over --dry-run ends with %d and says %q, want %q", result.Code, result, want)
 		}
 	}
 	if got := system.Annotations[clusterv1alpha1.ClaimAnnotation]; got != another {
 		t.Errorf("the cluster carries %s after a dry run", got)
 	}
 
-	said, file = register("--take-over")
+	result, file = register("--take-over")
 	for _, want := range []string{"taking over cluster east of the control plane at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "cluster north registered"} {
-		if said.Code != 0 || !strings.Contains(said.Out, want) {
-			t.Errorf("with --take-over it ends with %d and says %q, want %q", said.Code, said, want)
+		if result.Code != 0 || !strings.Contains(result.Out, want) {
+			t.Errorf("with --take-over it ends with %d and says %q, want %q", result.Code, result, want)
 		}
 	}
 	if _, err := os.Stat(file); err != nil {
@@ -328,25 +328,25 @@ func TestRegisterWhereNothingMayBeInstalled(t *testing.T) {
 	line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 	args := append(strings.Fields(line)[1:], "--karmada-agent-image", "registry.example/flotilla-agent:v1", "--wait", "0s", "--kubeconfig")
 
-	said := call(t, append(args, weak)...)
+	result := call(t, append(args, weak)...)
 	for _, want := range []string{"cluster north is not registered, and its token is as good as before", `User "weak" cannot`} {
-		if said.Code == 0 || !strings.Contains(said.String(), want) {
-			t.Errorf("it ends with %d and says %q, want %q", said.Code, said, want)
+		if result.Code == 0 || !strings.Contains(result.String(), want) {
+			t.Errorf("it ends with %d and says %q, want %q", result.Code, result, want)
 		}
 	}
-	if said = call(t, append(args, member.Kubeconfig)...); said.Code != 0 {
-		t.Errorf("the token is of no use any more: %s", said)
+	if result = call(t, append(args, member.Kubeconfig)...); result.Code != 0 {
+		t.Errorf("the token is of no use any more: %s", result)
 	}
 }
 
 // lineOf returns the one line that a call printed.
 func lineOf(t *testing.T, args ...string) string {
 	t.Helper()
-	said := call(t, args...)
-	if said.Code != 0 || strings.Count(said.Out, "\n") != 1 {
-		t.Fatalf("%v: %s", args, said)
+	result := call(t, args...)
+	if result.Code != 0 || strings.Count(result.Out, "\n") != 1 {
+		t.Fatalf("%v: %s", args, result)
 	}
-	return said.Out
+	return result.Out
 }
 
 // after returns the word behind a flag.

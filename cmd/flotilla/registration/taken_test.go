@@ -85,7 +85,7 @@ func TestWhatIsLeftOfAClusterThatDidNotAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsStillGoing needs nobody: it is waited for, and then said to go.
+// TestWhatIsStillGoing: objects that are being deleted are waited for, and reported if they remain.
 func TestWhatIsStillGoing(t *testing.T) {
 	remains := func(going string, titles ...string) join.Remains {
 		out := join.Remains{Titles: titles, All: true}
@@ -96,10 +96,10 @@ func TestWhatIsStillGoing(t *testing.T) {
 	}
 	const advice = "kubectl delete KIND NAME [--namespace NAMESPACE] removes each of them there; all have the label karmada.io/managed=true"
 	for name, tc := range map[string]struct {
-		seen  []join.Remains // at each look; the last one stands
-		want  []string
-		looks int
-		said  []string // meanwhile
+		seen     []join.Remains // at each look; the last one stands
+		want     []string
+		looks    int
+		reported []string // meanwhile
 	}{
 		"nothing is there":          {[]join.Remains{remains("")}, nil, 1, nil},
 		"it goes while it is asked": {[]join.Remains{remains("Namespace batch"), remains("Namespace batch"), remains("")}, nil, 3, []string{"waiting for what is still being deleted in cluster west: Namespace batch"}},
@@ -113,8 +113,8 @@ func TestWhatIsStillGoing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				looks, said := 0, []string(nil)
-				report := func(line string) { said = append(said, line) }
+				looks, reported := 0, []string(nil)
+				report := func(line string) { reported = append(reported, line) }
 				left := &leftovers{departure: &join.Departure{Name: "west", Report: report}, member: &rest.Config{}, hub: "h", stays: func(context.Context) (join.Remains, error) {
 					looks++
 					return tc.seen[min(looks, len(tc.seen))-1], nil
@@ -122,8 +122,8 @@ func TestWhatIsStillGoing(t *testing.T) {
 				if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" || looks != tc.looks {
 					t.Errorf("looked %d times, want %d (-want +got):\n%s", looks, tc.looks, diff)
 				}
-				if diff := cmp.Diff(tc.said, said); diff != "" {
-					t.Errorf("said meanwhile (-want +got):\n%s", diff)
+				if diff := cmp.Diff(tc.reported, reported); diff != "" {
+					t.Errorf("reported meanwhile (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -151,21 +151,21 @@ func TestAnAgentThatGoesOn(t *testing.T) {
 		"no agent is installed in cluster edge; one that runs as a process does not end by itself: stop it\n":                                                                                {name: "edge", member: memberFlags{kubeconfig: "file"}},
 		"the agent of cluster edge does not end by itself: stop its process, or remove it from the cluster by flotilla unregister edge --cluster-kubeconfig FILE --karmada-config HUBFILE\n": {name: "edge"},
 	} {
-		said := &strings.Builder{}
-		if err := u.remind(said); err != nil || said.String() != want {
-			t.Errorf("it says %q, want %q: %v", said, want, err)
+		output := &strings.Builder{}
+		if err := u.remind(output); err != nil || output.String() != want {
+			t.Errorf("it says %q, want %q: %v", output, want, err)
 		}
 	}
 }
 
-// TestAWaitThatIsCutOff: who has enough of waiting is told that the cluster leaves all the same.
+// TestAWaitThatIsCutOff: an interrupted command reports that the cluster goes on leaving.
 func TestAWaitThatIsCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, begun := range []bool{false, true} {
-		said := &strings.Builder{}
+		output := &strings.Builder{}
 		cmd := &cobra.Command{}
-		cmd.SetErr(said)
+		cmd.SetErr(output)
 		cmd.SetContext(ctx)
 		d := &join.Departure{Name: "edge", Hub: fake.NewClientBuilder().WithScheme(scheme.New()).Build()}
 		if begun {
@@ -174,8 +174,8 @@ func TestAWaitThatIsCutOff(t *testing.T) {
 		if err := goesOn(cmd, d, ctx.Err()); !errors.Is(err, context.Canceled) {
 			t.Errorf("it ends with %v", err)
 		}
-		if strings.HasPrefix(said.String(), "cluster edge goes on leaving: ") != begun {
-			t.Errorf("begun %t: it says %q", begun, said)
+		if strings.HasPrefix(output.String(), "cluster edge goes on leaving: ") != begun {
+			t.Errorf("begun %t: it says %q", begun, output)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestWhoMayNotUnregister(t *testing.T) {
 	}
 }
 
-// TestWhatAClusterKeeps: what stays on purpose is named, unless nobody could remove anything.
+// TestWhatAClusterKeeps: what stays on purpose is named, unless nothing could be removed.
 func TestWhatAClusterKeeps(t *testing.T) {
 	will := outlook.Outlook{Kept: []string{"Namespace one (in it: PersistentVolumeClaim data)", "PersistentVolumeClaim one/data, with its data"}, Preserved: 2}
 	lost := will

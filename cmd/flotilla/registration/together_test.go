@@ -18,21 +18,21 @@ func TestTogether(t *testing.T) {
 		"join east --wait 0s --cluster-kubeconfig " + member.Kubeconfig,
 		"unjoin east --wait 30s --cluster-kubeconfig " + member.Kubeconfig,
 	} {
-		for _, said := range together(t, 6, line+" --kubeconfig "+env.Kubeconfig) {
-			if said.Code != 0 && !reported(said.Err) {
-				t.Errorf("%s: %s", line, said)
+		for _, result := range together(t, 6, line+" --kubeconfig "+env.Kubeconfig) {
+			if result.Code != 0 && !reported(result.Err) {
+				t.Errorf("%s: %s", line, result)
 			}
 			for _, raw := range []string{"Operation cannot be fulfilled", "already exists", "the object has been modified"} {
-				if strings.Contains(said.Err, raw) {
-					t.Errorf("%s: it says %q: %s", line, raw, said)
+				if strings.Contains(result.Err, raw) {
+					t.Errorf("%s: it says %q: %s", line, raw, result)
 				}
 			}
 		}
 		if !strings.HasPrefix(line, "join") {
 			continue
 		}
-		if said := call(t, strings.Fields(line+" --kubeconfig "+env.Kubeconfig)...); said.Code != 0 {
-			t.Errorf("the same again: %s", said)
+		if result := call(t, strings.Fields(line+" --kubeconfig "+env.Kubeconfig)...); result.Code != 0 {
+			t.Errorf("the same again: %s", result)
 		}
 	}
 }
@@ -40,18 +40,18 @@ func TestTogether(t *testing.T) {
 // together runs one line several times at once.
 func together(t *testing.T, times int, line string) []commandtest.Result {
 	t.Helper()
-	said := make([]commandtest.Result, times)
+	results := make([]commandtest.Result, times)
 	var all sync.WaitGroup
 	begin := make(chan struct{})
 	for i := range times {
 		all.Go(func() {
 			<-begin
-			said[i] = commandtest.Run(t.Context(), commandtest.Root(registration.Commands), "", strings.Fields(line)...)
+			results[i] = commandtest.Run(t.Context(), commandtest.Root(registration.Commands), "", strings.Fields(line)...)
 		})
 	}
 	close(begin)
 	all.Wait()
-	return said
+	return results
 }
 
 // reported reports whether an error says what to do: it is about somebody who was quicker, by the hub's

@@ -32,7 +32,7 @@ func TestPaint(t *testing.T) {
 	}
 }
 
-// TestFor: lines keep their ends, and what is no terminal gets no codes.
+// TestFor: line ends are preserved, and only a terminal gets colour codes.
 func TestFor(t *testing.T) {
 	var out bytes.Buffer
 	if For(&out) != &out {

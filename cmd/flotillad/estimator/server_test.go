@@ -216,7 +216,7 @@ func TestAForeignClient(t *testing.T) {
 	}
 }
 
-// TestOurClientAndOurServer know each other by certificates, and nobody else.
+// TestOurClientAndOurServer: client and server authenticate each other by certificates, and refuse others.
 func TestOurClientAndOurServer(t *testing.T) {
 	fleet, strangers := newAuthority(t, "fleet"), newAuthority(t, "strangers")
 	serverCert, serverKey := fleet.issue(t, "server")

@@ -117,7 +117,7 @@ func TestWhatIsSetReachesTheLoops(t *testing.T) {
 	}
 	var reported bytes.Buffer
 	if o.loops.warn(&reported); reported.Len() > 0 {
-		t.Errorf("said %q", reported.String())
+		t.Errorf("reported %q", reported.String())
 	}
 }
 

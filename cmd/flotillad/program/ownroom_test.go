@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
 )
 
-// none is a plugin of somebody's own.
+// none is a custom plugin.
 type none struct{}
 
 func (none) Name() string                        { return "None" }

@@ -181,7 +181,7 @@ func TestReplicasGoWhereEstimatorsHaveRoom(t *testing.T) {
 	})
 }
 
-// report has a cluster say that it is well, serves Deployments and has room for four.
+// report writes the status of a cluster that is ready, serves Deployments and has room for four.
 func report(t *testing.T, hub client.Client, name string) {
 	t.Helper()
 	until(t, "the cluster reports", func(ctx context.Context) error {

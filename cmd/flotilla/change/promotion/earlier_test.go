@@ -58,7 +58,7 @@ func carryOne(ctx context.Context, hub, member client.Client, template client.Ob
 	return errors.Join(err, member.Update(ctx, live))
 }
 
-// items lists what is promoted; with + where the hub has it not yet.
+// items lists what is promoted, with + if the hub does not have it yet.
 func items(p *promotion.Promotion) []string {
 	var out []string
 	for _, item := range p.Items {
@@ -226,7 +226,7 @@ func TestWhatOthersCarryIsNotOfAnEarlierPromotion(t *testing.T) {
 			carry(t, hub, member)
 			tc.then(t, hub, member)
 			_, err = promotion.Plan(t.Context(), web, options(hub, member))
-			if got := said(err); got != tc.says {
+			if got := messageOf(err); got != tc.says {
 				t.Errorf("error %q, want %q", got, tc.says)
 			}
 		})

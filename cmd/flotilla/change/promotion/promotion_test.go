@@ -167,7 +167,7 @@ func TestCarry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := said(p.Carry(t.Context())); got != tc.says {
+			if got := messageOf(p.Carry(t.Context())); got != tc.says {
 				t.Errorf("error %q, want %q", got, tc.says)
 			}
 			if first != "PropagationPolicy" {
@@ -180,7 +180,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-func said(err error) string {
+func messageOf(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -242,7 +242,7 @@ func TestPlan(t *testing.T) {
 				objects = append(objects, cluster())
 			}
 			p, err := promotion.Plan(t.Context(), web, options(side(interceptor.Funcs{}, objects...), side(interceptor.Funcs{}, namespace(), live, settings("blue"))))
-			if got := said(err); got != tc.says {
+			if got := messageOf(err); got != tc.says {
 				t.Fatalf("error %q, want %q", got, tc.says)
 			}
 			if err != nil {
@@ -363,7 +363,7 @@ func TestUndo(t *testing.T) {
 				},
 			}, append(tc.hub, cluster(), namespace())...)
 			_, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{Cluster: "east", Hub: hub, Member: side(interceptor.Funcs{}), Within: tc.within})
-			if got := said(err); got != tc.says {
+			if got := messageOf(err); got != tc.says {
 				t.Errorf("error %q, want %q", got, tc.says)
 			}
 		})
@@ -398,7 +398,7 @@ func TestUndoGoesOn(t *testing.T) {
 			returned, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{
 				Cluster: "east", Hub: hub, Member: side(interceptor.Funcs{}, tc.live), Within: time.Millisecond,
 			})
-			if got := said(err); got != tc.says {
+			if got := messageOf(err); got != tc.says {
 				t.Errorf("error %q, want %q", got, tc.says)
 			}
 			if err == nil && (returned.Policy != "PropagationPolicy shop/web-7fd7ff5bf5" || !cmp.Equal(returned.Objects, []promotion.Object{web})) {

@@ -32,7 +32,7 @@ func served() *clusterv1alpha1.Cluster {
 	return east
 }
 
-// TestACordonedCluster: what to do is said, and nothing of clusters that nobody meant.
+// TestACordonedCluster: the error has the next step, and does not mention other clusters.
 func TestACordonedCluster(t *testing.T) {
 	east := served()
 	east.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterUnscheduler, Effect: corev1.TaintEffectNoSchedule}}

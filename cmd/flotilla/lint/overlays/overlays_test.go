@@ -52,8 +52,8 @@ func kustomization(name, path, source string, change ...func(*kustomizev1.Kustom
 	return overlays.Kustomization{Kustomization: ks}
 }
 
-// said is what came of each Kustomization: its objects, what is unknown, or why it cannot be built.
-func said(t *testing.T, in overlays.Input) (results []string, others int) {
+// resultsOf returns what came of each Kustomization: its objects, what is unknown, or why it cannot be built.
+func resultsOf(t *testing.T, in overlays.Input) (results []string, others int) {
 	t.Helper()
 	found, others, err := overlays.Build(t.Context(), in)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestWhichFolderIsTheSource(t *testing.T) {
 		"a path out of it": {fleet, "nested", []overlays.Kustomization{app, kustomization("out", "../../..", "fleet")}, []string{"web: ConfigMap/shop/app", `out: spec.path "../../..": path not found; it leads out of the source`}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, others := said(t, overlays.Input{Folder: filepath.Join(repository(t, tc.files), tc.folder), Kustomizations: tc.kustomizations})
+			got, others := resultsOf(t, overlays.Input{Folder: filepath.Join(repository(t, tc.files), tc.folder), Kustomizations: tc.kustomizations})
 			if diff := cmp.Diff(tc.want, got); diff != "" || others != tc.others {
 				t.Errorf("%d others, want %d (-want +got):\n%s", others, tc.others, diff)
 			}
@@ -120,12 +120,12 @@ func TestWhatASourceLeavesOut(t *testing.T) {
 	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet"}}
 	source.Spec.Ignore, source.Spec.SparseCheckout = ptr.To("b.yaml"), []string{"apps"}
 	in := overlays.Input{Folder: root, Kustomizations: []overlays.Kustomization{kustomization("web", "apps", "fleet"), kustomization("more", "more", "fleet")}}
-	got, _ := said(t, in)
+	got, _ := resultsOf(t, in)
 	if diff := cmp.Diff([]string{"web: ConfigMap/shop/a ConfigMap/shop/b", "more: ConfigMap/shop/more"}, got); diff != "" {
 		t.Errorf("without its source (-want +got):\n%s", diff)
 	}
 	in.Sources = append(in.Sources, source)
-	got, _ = said(t, in)
+	got, _ = resultsOf(t, in)
 	if diff := cmp.Diff([]string{"web: ConfigMap/shop/a", `more: spec.path "more": path not found in the source, which has apps`}, got); diff != "" {
 		t.Errorf("with it (-want +got):\n%s", diff)
 	}
@@ -144,7 +144,7 @@ func TestKustomizationsOfKustomizations(t *testing.T) {
 	base.Base = true
 	alone := kustomization("alone", "./apps", "fleet")
 	alone.Base = true
-	got, _ := said(t, overlays.Input{Folder: root, Kustomizations: []overlays.Kustomization{base, kustomization("root", "./clusters", "fleet"), alone}})
+	got, _ := resultsOf(t, overlays.Input{Folder: root, Kustomizations: []overlays.Kustomization{base, kustomization("root", "./clusters", "fleet"), alone}})
 	want := []string{"root: Kustomization/team/foreign Kustomization/team/root Kustomization/team/web", "root: Kustomization/team/foreign Kustomization/team/root Kustomization/team/web", "web: ConfigMap/shop/app", "alone: ConfigMap/shop/app"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -176,7 +176,7 @@ func TestVariablesOfFiles(t *testing.T) {
 			ks := kustomization("web", "apps", "fleet", func(spec *kustomizev1.KustomizationSpec) {
 				spec.PostBuild = &kustomizev1.PostBuild{Substitute: tc.own, SubstituteFrom: tc.refs}
 			})
-			got, _ := said(t, overlays.Input{Folder: root, Kustomizations: []overlays.Kustomization{ks}, Values: values})
+			got, _ := resultsOf(t, overlays.Input{Folder: root, Kustomizations: []overlays.Kustomization{ks}, Values: values})
 			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -34,7 +34,7 @@ const (
 
 var account = &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ob", Name: "sa"}}
 
-// TestAdvise: a status says what to do about a workload that lacks what stays on the control plane, whoever says so.
+// TestAdvise: a status has the next step for a workload that lacks an object which is only on the control plane.
 func TestAdvise(t *testing.T) {
 	problem := func(kind, message, symptom, next string) situation.Problem {
 		return situation.Problem{Kind: kind, Namespace: "ob", Name: "web", Clusters: []string{"east"}, Message: message, Symptom: symptom, Next: next}

@@ -43,7 +43,7 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestDoubt: what is known of a cluster from before a start is not reported as what is.
+// TestDoubt: the state of a cluster from before a start is not reported as its present state.
 func TestDoubt(t *testing.T) {
 	at := time.Date(2026, 3, 5, 9, 30, 0, 0, time.UTC)
 	const before, after = -time.Hour, time.Second

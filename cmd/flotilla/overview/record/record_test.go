@@ -26,7 +26,7 @@ func event(kind, name, reason, message string, change func(*corev1.Event)) *core
 	return e
 }
 
-// Events carry their time in one of several fields, by who wrote them.
+// Events have their time in one of several fields, which depends on the client that wrote them.
 func TestOrderAndText(t *testing.T) {
 	entries := []record.Entry{
 		record.Of("east", event("Pod", "web-1", "BackOff", "pull\n\x1b[31mfailed", func(e *corev1.Event) {
@@ -92,9 +92,9 @@ func TestFilter(t *testing.T) {
 
 // TestForeignTextObeysNothing: a member's server may give any text as any field.
 func TestForeignTextObeysNothing(t *testing.T) {
-	const said = "\x1b[2J\x1b[Hweb\n\x1b[8m"
-	entry := record.Of("west", event(said, said, said, said, func(e *corev1.Event) {
-		e.Namespace, e.Type, e.Source.Component = said, said, said
+	const text = "\x1b[2J\x1b[Hweb\n\x1b[8m"
+	entry := record.Of("west", event(text, text, text, text, func(e *corev1.Event) {
+		e.Namespace, e.Type, e.Source.Component = text, text, text
 	}))
 	var out bytes.Buffer
 	if err := record.Text(&out, []record.Entry{entry}, record.TextOptions{Now: now, Namespaces: true}); err != nil {

@@ -114,7 +114,7 @@ func TestRebalance(t *testing.T) {
 			}
 			_, says, _ := strings.Cut(out.String(), "\n")
 			if diff := cmp.Diff(tc.says, says); diff != "" {
-				t.Errorf("said (-want +got):\n%s", diff)
+				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		}))
 	}

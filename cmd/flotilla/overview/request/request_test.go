@@ -206,7 +206,7 @@ func TestAWaitLooksAtDependencies(t *testing.T) {
 	}
 }
 
-// Who mistypes a name is told which one is near.
+// A mistyped name is answered with a suggestion.
 func TestNoneOfTheName(t *testing.T) {
 	r := &requester{hub: world(kustomization("web", metav1.ConditionTrue, "ReconciliationSucceeded", "Applied"))}
 	for name, tc := range map[string]struct {

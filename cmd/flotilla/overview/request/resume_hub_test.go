@@ -35,13 +35,13 @@ func TestWhoMayNotGoOn(t *testing.T) {
 			}
 			var out strings.Builder
 			if err := tc.plan.text(&out, true); err != nil || !strings.Contains(out.String(), tc.says) {
-				t.Errorf("%v, said:\n%swant %q", err, out.String(), tc.says)
+				t.Errorf("%v, output:\n%swant %q", err, out.String(), tc.says)
 			}
 		})
 	}
 }
 
-// TestHowLongItTakes: what is said of that is what the control plane waits for, and the time until it looks again.
+// TestHowLongItTakes: the text has the times that the control plane waits, each with the time until the next look.
 func TestHowLongItTakes(t *testing.T) {
 	const look = 10 * time.Second // between two looks at a cluster, by default
 	for _, takes := range []time.Duration{hubclaim.UntilMoved + look, 3*hubclaim.UntilMoved + look} {

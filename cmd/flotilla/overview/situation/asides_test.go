@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestSuspended: what changes are kept from is well, and is not reported to be ready: an older
-// version may run there.
+// TestSuspended: a template whose dispatching is suspended is healthy, but not counted as ready, because
+// an older version may run.
 func TestSuspended(t *testing.T) {
 	one := &workv1alpha2.Suspension{}
 	one.DispatchingOnClusters = &policyv1alpha1.SuspendClusters{ClusterNames: []string{"west"}}
@@ -57,11 +57,11 @@ WORTH A LOOK
 			propagation.ClaimOf(carrying("web", 1)).Set(b)
 			s.Binding(b, nil)
 			f := s.Fleet()
-			said := string(text(t, f, false))
+			output := string(text(t, f, false))
 			if !strings.Contains(tc.want, "\n") {
-				said, _, _ = strings.Cut(said, "\n")
+				output, _, _ = strings.Cut(output, "\n")
 			}
-			if diff := cmp.Diff(tc.want, said); diff != "" {
+			if diff := cmp.Diff(tc.want, output); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
 			if !f.Ready {
@@ -71,8 +71,8 @@ WORTH A LOOK
 	}
 }
 
-// TestSuspendedKustomization: one that is suspended counts as not ready, and is no problem,
-// but worth a look: nothing else says why commits go no further.
+// TestSuspendedKustomization: a suspended Kustomization does not count as ready, and is a note instead of
+// a problem: nothing else shows why commits are not applied.
 func TestSuspendedKustomization(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -88,8 +88,8 @@ func TestSuspendedKustomization(t *testing.T) {
 	golden(t, "halted.txt", text(t, s.Fleet(), false))
 }
 
-// TestDriftThatIsNotHeardOf: what a cluster held when it was last heard of is not reported as
-// what it holds.
+// TestDriftThatIsNotHeardOf: drift that a cluster reported before it stopped to answer is not reported as
+// present.
 func TestDriftThatIsNotHeardOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		drifted []string
@@ -119,19 +119,19 @@ func TestDriftThatIsNotHeardOf(t *testing.T) {
 			}
 			propagation.ClaimOf(carrying("web", 1)).Set(b)
 			s.Binding(b, nil)
-			var said []string
+			var messages []string
 			for _, n := range s.Fleet().Notes {
-				said = append(said, n.Message)
+				messages = append(messages, n.Message)
 			}
-			if got := strings.Join(said, "\n"); (got == "") != (tc.want == "") || !strings.HasSuffix(got, tc.want) {
+			if got := strings.Join(messages, "\n"); (got == "") != (tc.want == "") || !strings.HasSuffix(got, tc.want) {
 				t.Errorf("notes %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-// TestReleasedBeforeItWasPlaced: a template whose policy went before a cluster was found runs
-// nowhere, and what was decided last is not what is wrong with it.
+// TestReleasedBeforeItWasPlaced: a template whose policy was deleted before it was placed runs
+// nowhere, and the last decision is not reported as its problem.
 func TestReleasedBeforeItWasPlaced(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})

@@ -65,7 +65,7 @@ func TestBehindOf(t *testing.T) {
 	}
 }
 
-// TestTheRevisionShownIsTheOneThatIsThere: one that never became healthy is on the control plane all the same.
+// TestTheRevisionShownIsTheOneThatIsThere: a revision that never became healthy is on the control plane, and is the one shown.
 func TestTheRevisionShownIsTheOneThatIsThere(t *testing.T) {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
 	ks.Status = kustomizev1.KustomizationStatus{

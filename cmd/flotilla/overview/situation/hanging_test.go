@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestWhatHangs: what left a Kustomization and a finalizer keeps on the control plane is a problem, also of one that is
-// ready; what is about to go by itself is none, nor a namespace twice.
+// TestWhatHangs: an object that a finalizer keeps after it left its Kustomization is a problem, also if the Kustomization is
+// ready; one that is about to be gone is not, and a namespace is not reported twice.
 func TestWhatHangs(t *testing.T) {
 	const held = "kept by its finalizers: example.com/hold"
 	hangs := func(kind, name, keeps string) inventory.Terminating {

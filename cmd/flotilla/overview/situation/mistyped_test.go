@@ -15,14 +15,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// naming is a policy that carries nothing, and names a Deployment.
+// naming returns a policy that names a Deployment and selects nothing.
 func naming(name, deployment string) *policyv1alpha1.PropagationPolicy {
 	p := carrying(name, 0)
 	p.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: deployment}}
 	return p
 }
 
-// bindingOf a Deployment runs in a cluster, by no policy.
+// bindingOf returns the binding of a Deployment that runs in a cluster and has no policy.
 func bindingOf(deployment string) *workv1alpha2.ResourceBinding {
 	b := &workv1alpha2.ResourceBinding{}
 	b.Namespace, b.Name = "shop", deployment+"-deployment"
@@ -31,8 +31,8 @@ func bindingOf(deployment string) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// A policy that carries nothing is reported with the workload that it may mean, wherever both are
-// in the list.
+// A policy that selects nothing is reported with the workload that it may mean, in whatever order they
+// are added.
 func TestWhatAPolicyMayMean(t *testing.T) {
 	note := func(policy, message, next string) situation.Note {
 		return situation.Note{Kind: "PropagationPolicy", Namespace: "shop", Name: policy, Message: message, Next: next}
@@ -107,7 +107,7 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 	}
 }
 
-// A policy that carries one of two is told what the other may mean, if nobody carries that.
+// A policy that selects one of two names gets a suggestion for the other, if no policy selects that object.
 func TestOneOfTheNamesOfAPolicyIsMistyped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		carried, there []string
@@ -146,7 +146,7 @@ func TestOneOfTheNamesOfAPolicyIsMistyped(t *testing.T) {
 	}
 }
 
-// Workloads that no policy carries are counted, and come as people count.
+// Workloads that no policy selects are counted, and sorted with the numbers in their names.
 func TestManyWorkloadsThatNoPolicyCarries(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -162,8 +162,8 @@ func TestManyWorkloadsThatNoPolicyCarries(t *testing.T) {
 	}
 }
 
-// TestAnOverrideThatNamesNoObject: what was meant is one of those that there are, of the kind
-// and the namespace.
+// TestAnOverrideThatNamesNoObject: the suggestion is an existing object of the same kind and
+// namespace.
 func TestAnOverrideThatNamesNoObject(t *testing.T) {
 	names := func(names ...string) *policyv1alpha1.OverridePolicy {
 		o := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "o"}}
@@ -208,7 +208,7 @@ func TestAnOverrideThatNamesNoObject(t *testing.T) {
 	}
 }
 
-// TestExcludedByAMistypedName: a cluster that a policy or an override was to leave alone, and does not.
+// TestExcludedByAMistypedName: a policy or an override excludes a cluster by a mistyped name, and so does not exclude it.
 func TestExcludedByAMistypedName(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("west"), time.Time{})

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestKustomizationOfNamespaces: it counts the clusters that have its Namespaces; one that has something else counts those
-// of that.
+// TestKustomizationOfNamespaces: a Kustomization that only has Namespaces counts their clusters; any other counts those of its
+// other templates.
 func TestKustomizationOfNamespaces(t *testing.T) {
 	space := func(cluster, name string, applied metav1.ConditionStatus) *workv1alpha1.Work {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + cluster, Name: name, Generation: 1}}

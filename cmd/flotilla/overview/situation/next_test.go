@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
-// TestWhatToDoAboutACluster: the next step is that of the reason, and of the mode.
+// TestWhatToDoAboutACluster: the next step depends on the reason and the mode.
 func TestWhatToDoAboutACluster(t *testing.T) {
 	const untrusted = "cluster is not reachable: its certificate is not trusted, or is for another name"
 	for name, tc := range map[string]struct {
@@ -53,7 +53,7 @@ func TestWhatToDoAboutACluster(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsSinceTheHubWasSetBack is put right by going on, and by nothing in the cluster.
+// TestWhatWaitsSinceTheHubWasSetBack: the next step is to resume the control plane, and nothing in the cluster.
 func TestWhatWaitsSinceTheHubWasSetBack(t *testing.T) {
 	for held, want := range map[metav1.ConditionStatus]string{
 		metav1.ConditionTrue:  "flotilla resume hub --dry-run",
@@ -80,10 +80,10 @@ func TestWhatWaitsSinceTheHubWasSetBack(t *testing.T) {
 	}
 }
 
-// TestAnOverrideThatDoesNotFit is put right in the override, or in the template: the cluster was
-// not asked.
+// TestAnOverrideThatDoesNotFit: the next step is to correct the override or the template; nothing was sent to
+// the cluster.
 func TestAnOverrideThatDoesNotFit(t *testing.T) {
-	for name, tc := range map[string]struct{ said, want string }{
+	for name, tc := range map[string]struct{ reported, want string }{
 		"an OverridePolicy": {
 			"override policy shop/images: overrideRules[0].imageOverrider[0] at /spec/image: bad/Image:::x is no image",
 			"correct the override, or the template, so that they fit: flotilla edit overridepolicy images -n shop; flotilla explain deployment/web -n shop --cluster east",
@@ -106,7 +106,7 @@ func TestAnOverrideThatDoesNotFit(t *testing.T) {
 			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
-			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", AppliedMessage: tc.said}}
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", AppliedMessage: tc.reported}}
 			s.Binding(b, nil)
 			var got []string
 			for _, p := range s.Fleet().Problems {
@@ -119,8 +119,8 @@ func TestAnOverrideThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestWhatNoWorkNames is, once the store was set back, what was made since: nobody is sent to
-// prune it while the control plane waits, nor without a look later, when that is not known.
+// TestWhatNoWorkNames: after the store was set back, objects that no Work names include those made since. The next
+// step is not to prune them while the control plane waits, and later only after a look at each.
 func TestWhatNoWorkNames(t *testing.T) {
 	const looked = "look at each first, as after a restored backup what was made since is among them: flotilla prune --cluster east --dry-run"
 	for name, tc := range map[string]struct {
@@ -151,8 +151,8 @@ func TestWhatNoWorkNames(t *testing.T) {
 	}
 }
 
-// TestAdviceIsWhole: a message that says what to do has it as the next step, whole; the
-// message itself is cut. What others wrote into a message is not taken for advice.
+// TestAdviceIsWhole: advice in a message becomes the next step, in full, while the message is
+// shortened. Text of others in a message is not taken for advice.
 func TestAdviceIsWhole(t *testing.T) {
 	const acts = "it acts as the service account shop/default, as it names no spec.serviceAccountName; "
 	const command = "to allow it: kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
@@ -202,7 +202,7 @@ func TestAdviceIsWhole(t *testing.T) {
 	}
 }
 
-// TestAClusterIsLeftSlowly: status says so, and where to look.
+// TestAClusterIsLeftSlowly: slowed evictions are reported, with where to look.
 func TestAClusterIsLeftSlowly(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	c := member("east")
@@ -221,7 +221,7 @@ func TestAClusterIsLeftSlowly(t *testing.T) {
 	}
 }
 
-// TestManyClustersLost: each says why nothing is moved off it, and how to go on.
+// TestManyClustersLost: each cluster is reported with why nothing is moved off it, and how to confirm its loss.
 func TestManyClustersLost(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	c := member("east")

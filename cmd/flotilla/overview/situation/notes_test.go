@@ -20,7 +20,7 @@ func member(name string) *clusterv1alpha1.Cluster {
 	return c
 }
 
-// carrying is a policy that can act, and what it carries.
+// carrying returns a policy that is ready, with how many objects it selects.
 func carrying(name string, templates int32, clusters ...string) *policyv1alpha1.PropagationPolicy {
 	p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: name, Generation: 2, Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: name},
@@ -40,7 +40,7 @@ func workload(namespace, name string) *metav1.PartialObjectMetadata {
 	return obj
 }
 
-// TestNotes: a fleet in which nothing fails, and not all is carried.
+// TestNotes: a fleet without failures in which some objects are not selected by a policy.
 func TestNotes(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -82,8 +82,8 @@ func TestNotes(t *testing.T) {
 	golden(t, "notes.txt", text(t, s.Fleet(), false))
 }
 
-// TestAnOverrideThatNamesAStranger: so do clusters of its rules, and of its fields from before
-// there were rules.
+// TestAnOverrideThatNamesAStranger: clusters that do not exist are reported for rules, and for the deprecated
+// fields.
 func TestAnOverrideThatNamesAStranger(t *testing.T) {
 	named := func(names ...string) *policyv1alpha1.ClusterAffinity {
 		return &policyv1alpha1.ClusterAffinity{ClusterNames: names}
@@ -112,7 +112,7 @@ func TestAnOverrideThatNamesAStranger(t *testing.T) {
 	}
 }
 
-// TestTemplatesWithoutABinding run nowhere, and only their policy's counts tell.
+// TestTemplatesWithoutABinding: they run nowhere, which only their policy's counts show.
 func TestTemplatesWithoutABinding(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -132,8 +132,8 @@ func TestTemplatesWithoutABinding(t *testing.T) {
 	}
 }
 
-// TestWhatCouldNotBeTakenUp is no lack of objects: it is a problem of its policy, and the
-// workload is not one that no policy carries.
+// TestWhatCouldNotBeTakenUp: an object that a policy could not claim is a problem of the policy, and not
+// reported as selected by no policy.
 func TestWhatCouldNotBeTakenUp(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -158,7 +158,7 @@ func TestWhatCouldNotBeTakenUp(t *testing.T) {
 	}
 }
 
-// TestRightAfterAStart: nobody has looked yet.
+// TestRightAfterAStart: the control plane has not compared its store with the clusters yet.
 func TestRightAfterAStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		up   time.Duration
@@ -189,7 +189,7 @@ func TestRightAfterAStart(t *testing.T) {
 	}
 }
 
-// TestAnEmptyFleet says what to do first, and so does no tenant's view of it.
+// TestAnEmptyFleet: an empty fleet is reported with the first step, but not to tenants.
 func TestAnEmptyFleet(t *testing.T) {
 	awaited := situation.NewSurvey(now, "")
 	awaited.Awaited("north", now.Add(-5*time.Minute))
@@ -204,7 +204,7 @@ func TestAnEmptyFleet(t *testing.T) {
 	}
 }
 
-// TestAClaimThatNoPolicyCarries: what uses it is not all that runs nowhere.
+// TestAClaimThatNoPolicyCarries: a volume claim is reported along with workloads.
 func TestAClaimThatNoPolicyCarries(t *testing.T) {
 	claim := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data"}}
 	for name, tc := range map[string]struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
-// TestOutstanding: a cluster that has yet to remove something, or to take something up, is
-// reported, though no binding does.
+// TestOutstanding: a cluster that has yet to remove or to apply something is
+// reported, although no binding shows it.
 func TestOutstanding(t *testing.T) {
 	held := func(name string) *workv1alpha1.Work {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-west", Name: name, Generation: 2}}
@@ -79,7 +79,7 @@ func TestOutstanding(t *testing.T) {
 	}
 }
 
-// TestNamespacesThatDoNotGo: a namespace that hangs in its deletion says what keeps it.
+// TestNamespacesThatDoNotGo: a namespace whose deletion hangs is reported with what blocks it.
 func TestNamespacesThatDoNotGo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asked time.Duration // how long ago; zero for never

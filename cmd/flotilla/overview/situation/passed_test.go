@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestAClusterThatWasNotThere: all that runs is well, and yet not where its policy would have it.
+// TestAClusterThatWasNotThere: everything is healthy, but not divided among all clusters in the policy.
 func TestAClusterThatWasNotThere(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := situation.NewSurvey(now, "")

@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 var now = time.Date(2026, 3, 5, 9, 30, 0, 0, time.UTC)
 
-// objects reads a file of manifests.
+// objects returns the objects in a file of manifests.
 func objects(t *testing.T, name string) []runtime.Object {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
@@ -49,7 +49,7 @@ func objects(t *testing.T, name string) []runtime.Object {
 	return out
 }
 
-// survey hands objects to a Survey; a Cluster's annotation says when it was heard.
+// survey adds objects to a Survey; the annotation of a Cluster has when it last reported.
 func survey(t *testing.T, namespace string, all []runtime.Object) situation.Fleet {
 	t.Helper()
 	s := situation.NewSurvey(now, namespace)
@@ -74,7 +74,7 @@ func survey(t *testing.T, namespace string, all []runtime.Object) situation.Flee
 	return s.Fleet()
 }
 
-// golden compares with a file, or writes it.
+// golden compares text with a golden file, or writes it.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -124,7 +124,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A control plane that was set back is one problem, however many clusters say so.
+// A control plane that was set back is one problem, however many clusters report it.
 func TestAControlPlaneThatWasSetBack(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	for _, name := range []string{"east", "west"} {
@@ -155,7 +155,7 @@ func TestOneNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var in []runtime.Object
 			for _, obj := range objects(t, "ready") {
-				// As a server would answer about the namespace.
+				// as a server does for the namespace
 				if o, ok := obj.(metav1.Object); ok && (o.GetNamespace() == "" || o.GetNamespace() == tc.namespace || o.GetNamespace() == "shop") {
 					in = append(in, obj)
 				}
@@ -167,7 +167,7 @@ func TestOneNamespace(t *testing.T) {
 	}
 }
 
-// One screen has room for so much: what is ready gives way to what is not.
+// One screen has limited room: rows that are ready are left out before others.
 func TestManyClusters(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	for i := range 100 {
@@ -182,7 +182,7 @@ func TestManyClusters(t *testing.T) {
 	golden(t, "many.txt", text(t, s.Fleet(), false))
 }
 
-// TestWhoMayReadOneNamespace is told how to see it.
+// TestWhoMayReadOneNamespace: users without rights in all namespaces get the flag for one.
 func TestWhoMayReadOneNamespace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespace string
@@ -206,7 +206,7 @@ func TestWhoMayReadOneNamespace(t *testing.T) {
 	}
 }
 
-// TestATenantsGate: what lies in a namespace is judged by what may be read there.
+// TestATenantsGate: whether a namespace is ready only depends on what may be read in it.
 func TestATenantsGate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespace string
@@ -230,15 +230,15 @@ func TestATenantsGate(t *testing.T) {
 			if f.Ready != tc.ready {
 				t.Errorf("ready: %t, want %t", f.Ready, tc.ready)
 			}
-			if said := string(text(t, f, false)); !strings.HasPrefix(said, tc.want) {
-				t.Errorf("it says\n%s\nwant\n%s", said, tc.want)
+			if output := string(text(t, f, false)); !strings.HasPrefix(output, tc.want) {
+				t.Errorf("it says\n%s\nwant\n%s", output, tc.want)
 			}
 		})
 	}
 }
 
-// TestTemplatesByHearsay: who may not read the clusters is told that the count is what these
-// said last, as one of them may be silent.
+// TestTemplatesByHearsay: without the right to read clusters the count is marked as what they
+// last reported, because one of them may not answer any more.
 func TestTemplatesByHearsay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		unread string
@@ -256,8 +256,8 @@ func TestTemplatesByHearsay(t *testing.T) {
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 			propagation.ClaimOf(carrying("web", 1)).Set(b)
 			s.Binding(b, nil)
-			said, _, _ := strings.Cut(string(text(t, s.Fleet(), false)), "You may not")
-			if diff := cmp.Diff(tc.want, said); diff != "" {
+			output, _, _ := strings.Cut(string(text(t, s.Fleet(), false)), "You may not")
+			if diff := cmp.Diff(tc.want, output); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
 		})

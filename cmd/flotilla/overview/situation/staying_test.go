@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestWhatCannotBeMovedIsTold: it runs, so that all is ready, and the next fault takes it.
+// TestWhatCannotBeMovedIsTold: the template is healthy, so that the fleet is ready, but the next failure would take it down.
 func TestWhatCannotBeMovedIsTold(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -45,7 +45,7 @@ func TestWhatCannotBeMovedIsTold(t *testing.T) {
 	}
 }
 
-// TestAMoveSaysWhy: where it runs until the other place is well, and why it had to leave.
+// TestAMoveSaysWhy: the report says where the template runs until its new place is healthy, and why it has to leave.
 func TestAMoveSaysWhy(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -65,7 +65,7 @@ func TestAMoveSaysWhy(t *testing.T) {
 	}
 }
 
-// TestWhatWasMovedOffALostClusterIsReady: it runs where it is to, and its old copy goes once the cluster can be reached.
+// TestWhatWasMovedOffALostClusterIsReady: the template runs where it is placed, and its old copy is removed once the cluster answers.
 func TestWhatWasMovedOffALostClusterIsReady(t *testing.T) {
 	for name, tc := range map[string]struct {
 		health workv1alpha2.ResourceHealth
@@ -107,8 +107,8 @@ func TestWhatWasMovedOffALostClusterIsReady(t *testing.T) {
 	}
 }
 
-// TestADrainedClusterIsCalledSo: by that word once nothing is placed there and no old copy is, and not as one with a
-// taint of its operators'. An old copy is counted in a cluster that takes new ones again, too.
+// TestADrainedClusterIsCalledSo: a cluster is called drained once nothing is placed there and no old copy is left, and its
+// drain taint is not listed. Old copies are also counted in a cluster that was uncordoned.
 func TestADrainedClusterIsCalledSo(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	for _, name := range []string{"east", "north", "northwest", "south", "west"} {

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
-// TestSymptom: what Pods tell stands behind what is wrong, and what a screen has no room for is cut.
+// TestSymptom: the cause that Pods show follows the problem, and is shortened to fit the screen.
 func TestSymptom(t *testing.T) {
 	f := situation.Fleet{Problems: []situation.Problem{
 		{Kind: "Deployment", Namespace: "shop", Name: "web", Clusters: []string{"east"}, Message: "not ready 0/2", Symptom: "ErrImagePull: no such\nimage (2 of 2 Pods)", Next: "a"},

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestNamesakes: two kinds of one name are distinguished, and each command names its own.
+// TestNamesakes: two kinds with the same name are distinguished, also in commands.
 func TestNamesakes(t *testing.T) {
 	for apiVersion, want := range map[string][2]string{
 		"batch/v1":                  {"Job shop/load", "flotilla events --for Job/load -n shop -C east"},
@@ -37,7 +37,7 @@ func TestNamesakes(t *testing.T) {
 	}
 }
 
-// TestWhenItWasFound: what a decision counted was so when it was made.
+// TestWhenItWasFound: the counts of a decision are from the time when it was made.
 func TestWhenItWasFound(t *testing.T) {
 	const message = "0/2 clusters are available: 2 cluster(s) did not match"
 	s := situation.NewSurvey(now, "")
@@ -52,9 +52,9 @@ func TestWhenItWasFound(t *testing.T) {
 	}
 }
 
-// TestWhatARefusedEditLeavesRunning: clusters that run what was decided before count as
-// having the template, and not as having it ready; what is wrong there, and that nothing is heard
-// of some, is reported all the same.
+// TestWhatARefusedEditLeavesRunning: clusters of the previous placement are counted, but not as
+// ready; their problems, and that some do not answer, are reported
+// nevertheless.
 func TestWhatARefusedEditLeavesRunning(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -78,19 +78,19 @@ func TestWhatARefusedEditLeavesRunning(t *testing.T) {
 			t.Errorf("templates of %s (-want +got):\n%s", fleet.Clusters[i].Name, diff)
 		}
 	}
-	var said []string
+	var messages []string
 	for _, p := range fleet.Problems {
 		if p.Kind == "Deployment" {
-			said = append(said, strings.Join(p.Clusters, ",")+": "+p.Message)
+			messages = append(messages, strings.Join(p.Clusters, ",")+": "+p.Message)
 		}
 	}
-	if diff := cmp.Diff([]string{": FederatedResourceQuota shop/q is exceeded", "north: not ready"}, said); diff != "" {
+	if diff := cmp.Diff([]string{": FederatedResourceQuota shop/q is exceeded", "north: not ready"}, messages); diff != "" {
 		t.Errorf("problems of the template (-want +got):\n%s", diff)
 	}
 }
 
-// TestAnEditThatNoPolicyCarries: what runs in clusters is not what was asked for last, and that does
-// not come by itself: the template is not ready.
+// TestAnEditThatNoPolicyCarries: clusters run an earlier version than the template, and without a policy
+// that does not change: the template is not ready.
 func TestAnEditThatNoPolicyCarries(t *testing.T) {
 	edited := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
 	b := bindingOf("web")
@@ -128,8 +128,8 @@ func TestAnEditThatNoPolicyCarries(t *testing.T) {
 	}
 }
 
-// TestAKustomizationThatWaitsInVain: where one waits for the health of what no policy carries any
-// more, that is named: its commit goes no further.
+// TestAKustomizationThatWaitsInVain: a Kustomization that waits for the health of templates which no policy
+// selects any more is reported with these, because its commit cannot become ready.
 func TestAKustomizationThatWaitsInVain(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -147,8 +147,8 @@ func TestAKustomizationThatWaitsInVain(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotUnderstood: a webhook or rule that fails is reported once, not that health is
-// awaited in each cluster.
+// TestWhatIsNotUnderstood: a failing webhook or rule is reported once, instead of unknown health in
+// each cluster.
 func TestWhatIsNotUnderstood(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
@@ -171,7 +171,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 	}
 }
 
-// TestWhatWasRemovedAndIsLeftSo: the report says what to do, and not that its health is awaited.
+// TestWhatWasRemovedAndIsLeftSo: an object that was removed and is not restored is reported with the next step, instead of unknown health.
 func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestAnEditOnItsWay: for some seconds the binding says that all is well where a cluster does not take up an edit.
+// TestAnEditOnItsWay: for some seconds after an edit the binding still reports clusters as healthy that do not apply it.
 func TestAnEditOnItsWay(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id"}}}

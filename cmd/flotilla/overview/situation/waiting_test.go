@@ -26,20 +26,20 @@ func TestDeletionsThatWaitAreShown(t *testing.T) {
 	}
 }
 
-// TestForeignTextObeysNothing: what an agent or a member says of itself, and what tenants
-// write into their objects, is text, and nothing that a terminal would do.
+// TestForeignTextObeysNothing: control sequences in what agents and members report, and in tenants'
+// objects, do not reach the terminal.
 func TestForeignTextObeysNothing(t *testing.T) {
-	text := func(said string, wide bool) string {
+	text := func(value string, wide bool) string {
 		var out strings.Builder
 		f := Fleet{
 			Clusters: []Cluster{{
-				Name: "north", Version: said, Mode: said, Provider: said, Region: said, CPU: said, Memory: said, Message: said,
-				Taints: []string{said},
+				Name: "north", Version: value, Mode: value, Provider: value, Region: value, CPU: value, Memory: value, Message: value,
+				Taints: []string{value},
 			}},
-			Sources:        []Source{{Name: "shop", Revision: said, URL: said}},
-			Kustomizations: []Kustomization{{Name: "shop", Revision: said, Source: said, Path: said, Message: said}},
-			Problems:       []Problem{{Kind: "Kustomization", Name: "shop", Message: said, Symptom: said, Next: said}},
-			Notes:          []Note{{Kind: "Kustomization", Name: "shop", Message: said, Next: said}},
+			Sources:        []Source{{Name: "shop", Revision: value, URL: value}},
+			Kustomizations: []Kustomization{{Name: "shop", Revision: value, Source: value, Path: value, Message: value}},
+			Problems:       []Problem{{Kind: "Kustomization", Name: "shop", Message: value, Symptom: value, Next: value}},
+			Notes:          []Note{{Kind: "Kustomization", Name: "shop", Message: value, Next: value}},
 		}
 		if err := f.Text(&out, TextOptions{Wide: wide}); err != nil {
 			t.Fatal(err)
@@ -54,8 +54,8 @@ func TestForeignTextObeysNothing(t *testing.T) {
 	}
 }
 
-// TestALongVersionTakesNoRoom: whatever a member calls its version, the table is as
-// wide as people can read.
+// TestALongVersionTakesNoRoom: a member that reports a long version does not make the table
+// too wide to read.
 func TestALongVersionTakesNoRoom(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		var out strings.Builder
@@ -69,8 +69,8 @@ func TestALongVersionTakesNoRoom(t *testing.T) {
 	}
 }
 
-// TestWhenAnAgentWasHeard: one that says that its cluster is well was heard, also before
-// its first sign of life. One that says that its cluster is away is heard all the same.
+// TestWhenAnAgentWasHeard: an agent that reports a ready cluster was heard, also before it first
+// renews its Lease. So was one that reports that its cluster does not answer.
 func TestWhenAnAgentWasHeard(t *testing.T) {
 	now := time.Unix(1000, 0)
 	heard := metav1.NewTime(now.Add(-time.Minute))
@@ -91,20 +91,20 @@ func TestWhenAnAgentWasHeard(t *testing.T) {
 	}
 }
 
-// TestNarrowScreen: what does not fit into a line of a screen goes on below it; a command
-// stays whole.
+// TestNarrowScreen: text that does not fit on a line continues on the next one; a command
+// is not broken.
 func TestNarrowScreen(t *testing.T) {
 	f := Fleet{Problems: []Problem{{State: Failed, Kind: "Cluster", Name: "east", Message: strings.TrimSpace(strings.Repeat("word ", 12)), Next: strings.TrimSpace(strings.Repeat("command ", 8))}}}
 	var out strings.Builder
 	if err := f.Text(&out, TextOptions{Width: 50}); err != nil {
 		t.Fatal(err)
 	}
-	_, said, _ := strings.Cut(out.String(), "NOT READY\n")
+	_, notReady, _ := strings.Cut(out.String(), "NOT READY\n")
 	want := `   1  Cluster east: word word word word word word
       word word word word word word
       next: command command command command command command command command
 `
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, notReady); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -28,19 +28,19 @@ func TestAnAgentOfANewRegistrationStartsAnew(t *testing.T) {
 // TestADryRunNamesWhatIsThere: an agent that is a process has no Deployment.
 func TestADryRunNamesWhatIsThere(t *testing.T) {
 	o := Options{Cluster: "east", DryRun: true}
-	var said []string
-	o.Progress = func(step string) { said = append(said, step) }
+	var steps []string
+	o.Progress = func(step string) { steps = append(steps, step) }
 	member := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
-	if err := Remove(t.Context(), member, o); err != nil || len(said) != 0 {
-		t.Errorf("of a cluster without an agent: %v, %v", said, err)
+	if err := Remove(t.Context(), member, o); err != nil || len(steps) != 0 {
+		t.Errorf("of a cluster without an agent: %v, %v", steps, err)
 	}
 	o.complete()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
 	if err := member.Create(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if err := Remove(t.Context(), member, o); err != nil || len(said) != 1 {
-		t.Errorf("of one with it: %v, %v", said, err)
+	if err := Remove(t.Context(), member, o); err != nil || len(steps) != 1 {
+		t.Errorf("of one with it: %v, %v", steps, err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 )
 
-// TestOf says what is made of what a cluster says.
+// TestOf: which remarks follow from the conditions of a cluster.
 func TestOf(t *testing.T) {
 	is := func(kind string, status metav1.ConditionStatus, message string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Message: message}
