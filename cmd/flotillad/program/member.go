@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flotilla-io/flotilla/cmd/flotillad/gctuner"
 	"github.com/flotilla-io/flotilla/controlplane/member"
@@ -39,12 +40,17 @@ nodes whose pods only say that they run. Pods with an image that starts with fak
 DIR/kubeconfig has a context NAME for the cluster's administrator and appears when the cluster is ready. A second
 start on the same DIR goes on where the first ended, on the same port. SIGTERM stops it. What Kubernetes has to
 say goes to DIR/member.log.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMember(cmd, opts, logs) },
+		Args: command.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkMember(opts); err != nil {
+				return command.Usage(err)
+			}
+			return runMember(cmd, opts, logs)
+		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Name, "name", "", "name of the member, a DNS label")
-	flags.StringVar(&opts.DataDir, "data-dir", "", "folder that keeps the member; made when missing")
+	flags.StringVar(&opts.Name, "name", "", "name of the member, a DNS label (required)")
+	flags.StringVar(&opts.DataDir, "data-dir", "", "folder that keeps the member; made when missing (required)")
 	flags.StringVar(&opts.BindAddress, "bind-address", "127.0.0.1", "IP address to listen on")
 	flags.IntVar(&opts.SecurePort, "secure-port", 0, "port of the API server; 0 is the one of the last run, or a free one")
 	flags.IntVar(&opts.Nodes, "nodes", 3, "how many nodes the member has at least")
@@ -54,12 +60,20 @@ say goes to DIR/member.log.`,
 	flags.StringVar(&opts.ServiceCIDR, "service-cidr", "", "IPv4 range of Services; empty is one that follows from the name")
 	flags.StringVar(&opts.PodCIDR, "pod-cidr", "", "IPv4 range of pods; empty is one that follows from the name")
 	logs.AddFlags(flags)
-	for _, name := range []string{"name", "data-dir"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
-	}
 	return cmd
+}
+
+// checkMember returns an error for options without which there is not even a folder for the log.
+func checkMember(opts member.Options) error {
+	switch {
+	case opts.Name == "":
+		return errors.New("--name is missing: the cluster is called so, and the context of its kubeconfig")
+	case len(validation.IsDNS1123Label(opts.Name)) > 0:
+		return fmt.Errorf("--name %q is no name of a cluster: it has at most 63 characters, each a-z, 0-9 or -, the first and last no -", opts.Name)
+	case opts.DataDir == "":
+		return errors.New("--data-dir is missing: name the folder that keeps the member")
+	}
+	return nil
 }
 
 func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOptions) error {
