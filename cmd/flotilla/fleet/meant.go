@@ -44,6 +44,22 @@ func NoCluster(ctx context.Context, hub client.Reader, name string) error {
 	return noCluster(name, Meant(ctx, hub, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), client.ObjectKey{Name: name}))
 }
 
+// clusterKind is the kind Cluster, as Absent returns it.
+const clusterKind = "clusters." + clusterv1alpha1.GroupName
+
+// MissingCluster returns NoCluster for an error that the control plane has no Cluster of a name, and
+// other errors, and nil, unchanged.
+func MissingCluster(ctx context.Context, f *Flags, err error) error {
+	if Absent(err) != clusterKind {
+		return err
+	}
+	hub, failed := f.Client()
+	if failed != nil {
+		return err
+	}
+	return NoCluster(ctx, hub, statusOf(err).Details.Name)
+}
+
 // NoClusterAmong is NoCluster for callers that know the names of the clusters.
 func NoClusterAmong(name string, clusters []string) error {
 	return noCluster(name, propagation.Hint(name, clusters))

@@ -36,7 +36,7 @@ cluster that --cluster names.`,
 			if err != nil {
 				return fleet.Completed(err)
 			}
-			return described(f, cluster, fleet.Until(cmd.Context(), options.Run))
+			return fleet.MissingCluster(cmd.Context(), f, described(f, cluster, fleet.Until(cmd.Context(), options.Run)))
 		},
 	}
 	cmd.ValidArgsFunction = completeObjects(f, &scope)

@@ -98,7 +98,7 @@ func (g *getter) run(cmd *cobra.Command) error {
 		if err == nil && g.allClusters() {
 			g.awaited(cmd.Context())
 		}
-		return err
+		return fleet.MissingCluster(cmd.Context(), g.fleet, err)
 	default:
 		return g.gather(cmd.Context())
 	}

@@ -70,6 +70,7 @@ var getCalls = map[string]string{
 	"no-kind":           "get boats -C east,west",
 	"no-kind-in-one":    "get boats -C east",
 	"hub-no-kind":       "get boats",
+	"hub-no-cluster":    "get clusters eats",
 	"no-cluster":        "get pods -C mars",
 	"away":              "get pods -C north",
 	"no-rights":         "get pods -n shop -C east --as john",
@@ -97,6 +98,7 @@ var getCalls = map[string]string{
 var describeCalls = map[string]string{
 	"member":     "describe cm texts -n shop -C east",
 	"hub":        "describe cm texts -n shop",
+	"no-such":    "describe cluster eats",
 	"absent":     "describe cm gone -n shop -C east",
 	"no-kind":    "describe boat -C east",
 	"no-cluster": "describe cm texts -n shop -C mars",
