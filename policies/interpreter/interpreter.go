@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -231,6 +232,40 @@ func (i *Interpreter) AggregateStatus(template kinds.Object, items []workv1alpha
 		return nil, false, err
 	}
 	return status, !reflect.DeepEqual(meaningful(current), meaningful(status)), err
+}
+
+// Unheard returns the items as AggregateStatus is to be given them where nothing is
+// heard any more of some clusters, by name, since a time. Only what is not known of
+// them any more is left out, and only for kinds that have a rule for it. What came in
+// stays as it is.
+func (i *Interpreter) Unheard(template kinds.Object, items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) ([]workv1alpha2.AggregatedStatusItem, error) {
+	if len(silent) == 0 {
+		return items, nil
+	}
+	r, ok := find(i, template, func(r kinds.Rules) (kinds.Rules, bool) { return r, r.Aggregate != nil })
+	if !ok || r.Unheard == nil {
+		return items, nil
+	}
+	out := slices.Clone(items)
+	for n := range out {
+		since, unheard := silent[out[n].ClusterName]
+		if !unheard || out[n].Status == nil {
+			continue
+		}
+		part, err := rules.Parts(out[n : n+1])
+		if err != nil {
+			return nil, wrap(template, "aggregate status", err)
+		}
+		if part[0].Status == nil {
+			continue
+		}
+		data, err := json.Marshal(r.Unheard(part[0].Status, since))
+		if err != nil {
+			return nil, wrap(template, "aggregate status", err)
+		}
+		out[n].Status = &runtime.RawExtension{Raw: data}
+	}
+	return out, nil
 }
 
 // meaningful returns v without null, zero, "", false and what is empty. API

@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,6 +44,10 @@ type Rules struct {
 	Waits func(observed Object) bool
 	// Aggregate returns the template's new status.
 	Aggregate func(template Object, items []workv1alpha2.AggregatedStatusItem) (map[string]any, error)
+	// Unheard returns what counts for Aggregate of the status that a cluster reported
+	// last, given since when nothing is heard of it: a copy. Nil means all of it. The
+	// rule is ignored unless it is in the same layer as the Aggregate rule that applies.
+	Unheard func(status map[string]any, since time.Time) map[string]any
 	// Dependencies returns what the object cannot run without.
 	Dependencies func(obj Object) ([]Dependency, error)
 }

@@ -16,6 +16,10 @@ var (
 	templatePath = []string{"spec", "template"}
 )
 
+// lostReplicas are the counts that say that replicas do their work. Replicas that are
+// not heard of are there, and updated, as those of a node are that is lost.
+var lostReplicas = []string{"readyReplicas", "availableReplicas"}
+
 // replicaFailure returns how the condition merges that shows that pods cannot be
 // created.
 func replicaFailure(conditionType string) rules.Merge {
@@ -40,6 +44,7 @@ func deployment() kinds.Rules {
 		Reflect:  rules.WithConditions(rules.ReflectTracked(counts...), deploymentConditions...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), fitReplicas("updatedReplicas"), rules.Observe,
 			rules.Conditions(deploymentConditions...), idle),
+		Unheard:      rules.Unheard{All: "replicas", Unavailable: "unavailableReplicas", Lost: lostReplicas, Condition: string(appsv1.DeploymentAvailable)}.Rule(),
 		Health:       rules.RolledOut(replicasPath...),
 		Dependencies: rules.PodTemplateDependencies(templatePath...),
 	}
@@ -88,6 +93,7 @@ func replicaSet() kinds.Rules {
 		Reflect:  rules.WithConditions(rules.ReflectTracked(counts...), failure),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), fitReplicas("fullyLabeledReplicas"), rules.Observe,
 			rules.Conditions(failure)),
+		Unheard:      rules.Unheard{Lost: lostReplicas}.Rule(),
 		Health:       replicaSetHealthy,
 		Dependencies: rules.PodTemplateDependencies(templatePath...),
 	}
@@ -107,6 +113,7 @@ func statefulSet() kinds.Rules {
 		Retains:      rules.RetainsReplicas,
 		Reflect:      rules.ReflectTracked(append(counts, "currentRevision", "updateRevision")...),
 		Aggregate:    rules.Aggregate(rules.Sum(counts...), fitReplicas("updatedReplicas", "currentReplicas"), rules.Observe, revisions),
+		Unheard:      rules.Unheard{Lost: lostReplicas}.Rule(),
 		Health:       rules.RolledOut(replicasPath...),
 		Dependencies: statefulSetDependencies,
 	}
@@ -151,6 +158,7 @@ func daemonSet() kinds.Rules {
 	return kinds.Rules{
 		Reflect:      rules.ReflectTracked(counts...),
 		Aggregate:    rules.Aggregate(rules.Sum(counts...), rules.Observe),
+		Unheard:      rules.Unheard{All: "desiredNumberScheduled", Unavailable: "numberUnavailable", Lost: []string{"numberReady", "numberAvailable"}}.Rule(),
 		Health:       daemonSetHealthy,
 		Dependencies: rules.PodTemplateDependencies(templatePath...),
 	}
