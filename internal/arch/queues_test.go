@@ -17,6 +17,7 @@ var ofNoTenant = map[string]string{
 	"reconciler/namespace":   "namespaces",
 	"reconciler/rebalance":   "rebalancers, of administrators",
 	"reconciler/remedy":      "clusters",
+	"reconciler/silences":    "clusters",
 	"reconciler/taintpolicy": "clusters",
 	"reconciler/unifiedauth": "clusters and what rights they have",
 }

@@ -1,0 +1,63 @@
+package silence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/policies/silence"
+)
+
+// TestLook follows one cluster through looks at it: what counts after each, and when to look again.
+func TestLook(t *testing.T) {
+	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	heard := -1
+	type look struct {
+		at, since int // in seconds; since is when it fell silent, or heard
+		silent    bool
+		again     time.Duration
+	}
+	cases := map[string]struct {
+		after time.Duration
+		looks []look
+	}{
+		"one that is heard of":                      {time.Minute, []look{{0, heard, false, 0}, {60, heard, false, 0}}},
+		"a blink is none":                           {time.Minute, []look{{30, 10, false, 40 * time.Second}, {50, heard, false, 0}, {80, 70, false, 50 * time.Second}}},
+		"one that is lost, and comes back":          {time.Minute, []look{{30, 0, false, 30 * time.Second}, {60, 0, true, 0}, {90, heard, false, 0}}},
+		"one that was lost before the first look":   {time.Minute, []look{{90, 0, true, 0}}},
+		"what has a later date is the same silence": {time.Minute, []look{{60, 0, true, 0}, {70, 65, true, 0}}},
+		"a date of the future is taken for now":     {time.Minute, []look{{0, 30, false, 90 * time.Second}, {90, 30, true, 0}}},
+		"where a loss counts at once":               {0, []look{{0, -30, true, 0}, {30, heard, false, 0}}},
+		"one that comes and goes is believed less and less often": {0, []look{
+			{0, 0, true, 0},
+			{10, heard, true, 20 * time.Second}, {30, heard, false, 0},
+			{40, 40, false, 50 * time.Second}, {90, 40, true, 0},
+			{100, heard, true, 110 * time.Second}, {150, 150, true, 0}, {210, heard, false, 0},
+			{300, 300, false, 150 * time.Second}, {450, 300, true, 0},
+			{500, heard, true, 250 * time.Second}, {750, heard, false, 0},
+		}},
+		"and again at once after it has been quiet": {0, []look{
+			{0, 0, true, 0}, {30, heard, false, 0}, {90, 90, true, 0}, {690, heard, false, 0},
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []look
+			var c silence.Cluster
+			for _, l := range tc.looks {
+				var since time.Time
+				if l.since != heard {
+					since = at(l.since)
+				}
+				var again time.Duration
+				c, again = c.Look(since, tc.after, at(l.at))
+				got = append(got, look{l.at, l.since, c.Silent, again})
+			}
+			if diff := cmp.Diff(tc.looks, got, cmp.AllowUnexported(look{})); diff != "" {
+				t.Errorf("looks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

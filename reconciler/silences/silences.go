@@ -1,0 +1,145 @@
+// Package silences tells a loop when nothing has been heard of a cluster for a while, and when it is heard of again.
+//
+// In go the Clusters of a cache; out come one call for each change that lasts, and the answer since when a cluster is
+// silent. policies/silence decides. The package writes nothing; what it remembers of clusters may be lost.
+package silences
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/policies/silence"
+)
+
+// Options tune a Watch.
+type Options struct {
+	// After is how long nothing has to be heard of a cluster.
+	After time.Duration
+	// Since returns since when nothing is heard of a cluster; zero for one that is heard of.
+	Since func(c *clusterv1alpha1.Cluster) time.Time
+	// Turned is called after a cluster fell silent, or is heard of again. If it fails it is called again.
+	Turned func(ctx context.Context, cluster string) error
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+}
+
+// Watch looks at clusters. Use New.
+type Watch struct {
+	hub     client.Reader
+	options Options
+
+	mu sync.Mutex
+	of map[string]silence.Cluster
+}
+
+// New returns a watch. hub reads from a cache.
+func New(hub client.Reader, o Options) *Watch {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Watch{hub: hub, options: o, of: map[string]silence.Cluster{}}
+}
+
+// Register adds the watch to mgr, under a name.
+func (w *Watch) Register(mgr ctrl.Manager, name string) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(controller.Options{NewQueue: fairqueue.New[reconcile.Request]}).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(w.changes())).
+		Complete(w)
+	if err != nil {
+		return fmt.Errorf("register %s: %w", name, err)
+	}
+	return nil
+}
+
+// changes passes clusters that come, go, fall silent or are heard of again.
+func (w *Watch) changes() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+			is, also := e.ObjectNew.(*clusterv1alpha1.Cluster)
+			return ok && also && !w.options.Since(was).Equal(w.options.Since(is))
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// Reconcile looks at one cluster.
+func (w *Watch) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	is, again, found, err := w.look(ctx, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !found {
+		w.keep(req.Name, silence.Cluster{})
+		return reconcile.Result{}, nil
+	}
+	if was := w.known(req.Name); was.Silent != is.Silent {
+		if err := w.options.Turned(ctx, req.Name); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	w.keep(req.Name, is)
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// Silent returns which of the clusters are silent, and since when.
+func (w *Watch) Silent(ctx context.Context, clusters []string) (map[string]time.Time, error) {
+	var out map[string]time.Time
+	for _, name := range clusters {
+		is, _, found, err := w.look(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !found || !is.Silent {
+			continue
+		}
+		if out == nil {
+			out = map[string]time.Time{}
+		}
+		out[name] = is.Since
+	}
+	return out, nil
+}
+
+// look decides about a cluster as it is now, and remembers nothing of that.
+func (w *Watch) look(ctx context.Context, name string) (is silence.Cluster, again time.Duration, found bool, err error) {
+	var c clusterv1alpha1.Cluster
+	err = w.hub.Get(ctx, client.ObjectKey{Name: name}, &c, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return is, 0, false, fmt.Errorf("read cluster %s: %w", name, err)
+	}
+	if err != nil {
+		return is, 0, false, nil
+	}
+	is, again = w.known(name).Look(w.options.Since(&c), w.options.After, w.options.Clock.Now())
+	return is, again, true, nil
+}
+
+func (w *Watch) known(name string) silence.Cluster {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.of[name]
+}
+
+func (w *Watch) keep(name string, is silence.Cluster) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of[name] = is; is == (silence.Cluster{}) {
+		delete(w.of, name)
+	}
+}

@@ -1,0 +1,119 @@
+package silences
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// west returns a cluster that fell silent at a time; zero for one that is heard of.
+func west(since time.Time) *clusterv1alpha1.Cluster {
+	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}}
+	if !since.IsZero() {
+		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(since)}}
+	}
+	return c
+}
+
+func since(c *clusterv1alpha1.Cluster) time.Time {
+	if len(c.Status.Conditions) == 0 {
+		return time.Time{}
+	}
+	return c.Status.Conditions[0].LastTransitionTime.Time
+}
+
+// TestATurnIsToldOnce: what lasts is told when its time has come, and told again only if that failed.
+func TestATurnIsToldOnce(t *testing.T) {
+	type step struct {
+		what   string
+		after  time.Duration
+		silent bool // the cluster, at noon
+		gone   bool
+		fails  bool
+
+		told  int
+		again time.Duration
+		since map[string]time.Time
+	}
+	lost := map[string]time.Time{"west": noon}
+	clock := clocktesting.NewFakePassiveClock(noon)
+	told, fails := 0, false
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&clusterv1alpha1.Cluster{}).WithObjects(west(time.Time{})).Build()
+	w := New(hub, Options{After: time.Minute, Since: since, Clock: clock, Turned: func(context.Context, string) error {
+		if told++; fails {
+			return errors.New("no")
+		}
+		return nil
+	}})
+	for _, s := range []step{
+		{what: "it is heard of"},
+		{what: "it is silent", after: 20 * time.Second, silent: true, again: 40 * time.Second},
+		{what: "it stays so, and that cannot be told", after: 40 * time.Second, silent: true, fails: true, told: 1, since: lost},
+		{what: "it is told", silent: true, told: 2, since: lost},
+		{what: "it is not told again", after: time.Hour, silent: true, told: 2, since: lost},
+		{what: "it is heard of again", told: 3},
+		{what: "it is gone", gone: true, told: 3},
+	} {
+		clock.SetTime(clock.Now().Add(s.after))
+		fails = s.fails
+		c := west(time.Time{})
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Status = west(time.Time{}).Status; s.silent {
+			c.Status = west(noon).Status
+		}
+		if s.gone {
+			if err := hub.Delete(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := hub.Status().Update(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		got := step{what: s.what, after: s.after, silent: s.silent, gone: s.gone}
+		result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		got.told, got.again, got.fails = told, result.RequeueAfter, err != nil
+		if got.since, err = w.Silent(t.Context(), []string{"east", "west"}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(s, got, cmp.AllowUnexported(step{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", s.what, diff)
+		}
+	}
+	if len(w.of) > 0 {
+		t.Errorf("of a cluster that is gone it remembers %v", w.of)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	changes := New(nil, Options{Since: since}).changes()
+	for name, tc := range map[string]struct {
+		was, is *clusterv1alpha1.Cluster
+		want    bool
+	}{
+		"its status is written": {west(noon), west(noon), false},
+		"it falls silent":       {west(time.Time{}), west(noon), true},
+		"it is heard of again":  {west(noon), west(time.Time{}), true},
+		"it is so since then":   {west(noon), west(noon.Add(time.Second)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := changes.Update(event.UpdateEvent{ObjectOld: tc.was, ObjectNew: tc.is}); got != tc.want {
+				t.Errorf("passes %t", got)
+			}
+		})
+	}
+}
