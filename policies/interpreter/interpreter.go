@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
@@ -237,14 +239,11 @@ func (i *Interpreter) AggregateStatus(template kinds.Object, items []workv1alpha
 // Unheard returns the items as AggregateStatus is to be given them where nothing is
 // heard any more of some clusters, by name, since a time. Only what is not known of
 // them any more is left out, and only for kinds that have a rule for it. What came in
-// stays as it is.
-func (i *Interpreter) Unheard(template kinds.Object, items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) ([]workv1alpha2.AggregatedStatusItem, error) {
-	if len(silent) == 0 {
-		return items, nil
-	}
-	r, ok := find(i, template, func(r kinds.Rules) (kinds.Rules, bool) { return r, r.Aggregate != nil })
-	if !ok || r.Unheard == nil {
-		return items, nil
+// stays as it is. What cannot be read is passed on: AggregateStatus fails for it.
+func (i *Interpreter) Unheard(template kinds.Object, items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) []workv1alpha2.AggregatedStatusItem {
+	r, ok := find(i, template, addition)
+	if len(silent) == 0 || !ok || r.Unheard == nil {
+		return items
 	}
 	out := slices.Clone(items)
 	for n := range out {
@@ -253,20 +252,25 @@ func (i *Interpreter) Unheard(template kinds.Object, items []workv1alpha2.Aggreg
 			continue
 		}
 		part, err := rules.Parts(out[n : n+1])
-		if err != nil {
-			return nil, wrap(template, "aggregate status", err)
-		}
-		if part[0].Status == nil {
+		if err != nil || part[0].Status == nil {
 			continue
 		}
-		data, err := json.Marshal(r.Unheard(part[0].Status, since))
-		if err != nil {
-			return nil, wrap(template, "aggregate status", err)
+		if data, err := json.Marshal(r.Unheard(part[0].Status, since)); err == nil {
+			out[n].Status = &runtime.RawExtension{Raw: data}
 		}
-		out[n].Status = &runtime.RawExtension{Raw: data}
 	}
-	return out, nil
+	return out
 }
+
+// HeedsSilence reports whether Unheard may leave out anything for a kind.
+func (i *Interpreter) HeedsSilence(gvk schema.GroupVersionKind) bool {
+	of := &unstructured.Unstructured{}
+	of.SetGroupVersionKind(gvk)
+	r, ok := find(i, of, addition)
+	return ok && r.Unheard != nil
+}
+
+func addition(r kinds.Rules) (kinds.Rules, bool) { return r, r.Aggregate != nil }
 
 // meaningful returns v without null, zero, "", false and what is empty. API
 // servers write such fields for some kinds and leave them out for others, so they

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -62,6 +63,7 @@ func TestReports(t *testing.T) {
 		{"a status that the server refuses is told, and mended", testRefused},
 		{"the template follows its clusters as they leave", testLeaving},
 		{"a cluster that stopped does not count as having what it was sent since", testStopped},
+		{"what a lost cluster reported counts no more, until it is heard of again", testLost},
 		{"statuses at the limit of size are stored in part", testLimits},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { f.TB = t; step.run(t, f) }) {
@@ -151,6 +153,38 @@ func testStopped(_ *testing.T, f *fleet) {
 	f.until("both have it again", applied("true", "true"), b)
 }
 
+// testLost has a cluster not be ready for longer than that may last.
+func testLost(t *testing.T, f *fleet) {
+	lost := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster(1)}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+	f.check(f.env.Hub.Create(t.Context(), lost))
+	b := f.propagate(deployment(f.ns, "lost"), 2)
+	f.report(b, 0, counts(2))
+	f.report(b, 1, counts(3))
+	f.total("lost", 5)
+	for _, step := range []struct {
+		ready metav1.ConditionStatus
+		want  string
+	}{{metav1.ConditionFalse, "5 2 2 3"}, {metav1.ConditionTrue, "5 5 5 0"}} {
+		f.env.Emptied(f)
+		before := f.env.QuietRevision(f)
+		lost.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: step.ready, Reason: "Told", LastTransitionTime: metav1.Now()}}
+		f.check(f.env.Hub.Status().Update(t.Context(), lost))
+		got := ""
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			var d appsv1.Deployment
+			f.check(f.env.Hub.Get(ctx, client.ObjectKey{Namespace: f.ns, Name: "lost"}, &d))
+			got = fmt.Sprint(d.Status.Replicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas, d.Status.UnavailableReplicas)
+			return got == step.want, nil
+		})
+		if err != nil {
+			f.Fatalf("Ready is %s: counts %s, want %s", step.ready, got, step.want)
+		}
+		if writes := f.env.QuietRevision(f) - before; writes != 4 {
+			f.Errorf("Ready is %s: %d writes, want the test's and one for each of the three templates there: web, stuck and this one", step.ready, writes)
+		}
+	}
+}
+
 // testLimits has each cluster report addresses up to the limit of a Work.
 func testLimits(_ *testing.T, f *fleet) {
 	template := ingress(f.ns, "wide")
@@ -214,7 +248,7 @@ func (f *fleet) start() {
 	templates, err := templatestore.New(f.env.Config, templatestore.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	f.check(err)
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), networkingv1.SchemeGroupVersion.WithKind("Ingress"))
-	f.check(status.New(mgr.GetClient(), templates, credulous{interpreter.Native()}, status.Options{OverdueAfter: 200 * time.Millisecond}).Register(mgr))
+	f.check(status.New(mgr.GetClient(), templates, credulous{interpreter.Native()}, status.Options{OverdueAfter: 200 * time.Millisecond, SilentAfter: 200 * time.Millisecond}).Register(mgr))
 	f.check(templates.Register(mgr))
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan error, 1)

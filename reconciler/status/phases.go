@@ -69,7 +69,11 @@ func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 	if len(s.items) == 0 {
 		judged = rollup.Nowhere(template, s.binding)
 	}
-	status, changed, err := r.add(judged, awaited(s.binding, s.items))
+	items, err := r.counted(ctx, judged, awaited(s.binding, s.items))
+	if err != nil {
+		return loop.Next{}, err
+	}
+	status, changed, err := r.add(judged, items)
 	after, waits := kinds.Awaits(err)
 	switch {
 	case waits:

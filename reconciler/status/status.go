@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/silences"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -56,6 +58,9 @@ type Options struct {
 	// OverdueAfter is for how long a cluster may take up nothing of what it is sent before
 	// it counts as not having it; zero means 10 s.
 	OverdueAfter time.Duration
+	// SilentAfter is for how long nothing has to be heard of a cluster before what it reported last does not count in
+	// templates' statuses; zero means a minute.
+	SilentAfter time.Duration
 	// Metrics is where the loop counts; nil counts for nobody.
 	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
@@ -70,6 +75,8 @@ const (
 	defaultBehind   = time.Second
 	// By then a cluster at work has taken something up.
 	defaultOverdueAfter = 10 * time.Second
+	// What fails over has left the cluster by then, so that its template is not written twice more.
+	defaultSilentAfter = time.Minute
 
 	// A rule that fails is asked again after a while: a webhook may recover.
 	firstRetry = time.Second
@@ -96,6 +103,10 @@ type Aggregator interface {
 	// AggregateStatus returns the status that the template should have. Changed
 	// is false where it has it already, or where its kind has no rule.
 	AggregateStatus(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (status map[string]any, changed bool, err error)
+	// Unheard returns what of the items counts where nothing is heard any more of some clusters, since a time.
+	Unheard(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) []workv1alpha2.AggregatedStatusItem
+	// HeedsSilence reports whether that differs from the items for a kind.
+	HeedsSilence(gvk schema.GroupVersionKind) bool
 }
 
 // Reconciler writes the statuses of bindings and templates.
@@ -108,7 +119,7 @@ type Reconciler struct {
 	delays     delays
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
 	overdue    *overdue
-	arrivals   *arrivals
+	unheard    *silences.Watch
 	inbox      inbox
 	counts     *stagemetrics.Stage
 }
@@ -116,7 +127,7 @@ type Reconciler struct {
 // New returns the loop.
 func New(hub client.Client, templates Templates, aggregator Aggregator, o Options) *Reconciler {
 	o = defaults(o)
-	return &Reconciler{
+	r := &Reconciler{
 		hub:        hub,
 		templates:  templates,
 		aggregator: aggregator,
@@ -128,6 +139,8 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		arrivals:   newArrivals(o),
 		counts:     newCounts(o.Metrics, o.Clock),
 	}
+	r.unheard = silences.New(hub, silences.Options{After: o.SilentAfter, Since: unreadySince, Turned: r.recount, Clock: o.Clock})
+	return r
 }
 
 func defaults(o Options) Options {
@@ -148,6 +161,9 @@ func defaults(o Options) Options {
 	}
 	if o.OverdueAfter == 0 {
 		o.OverdueAfter = defaultOverdueAfter
+	}
+	if o.SilentAfter == 0 {
+		o.SilentAfter = defaultSilentAfter
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -173,7 +189,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("register the status loop: %w", err)
 	}
-	return nil
+	return r.unheard.Register(mgr, "status-clusters")
 }
 
 // bindingOf names the binding that a Work is of.

@@ -13,9 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
@@ -43,6 +46,12 @@ func (r rule) AggregateStatus(_ *unstructured.Unstructured, items []workv1alpha2
 	status, err := r(items)
 	return status, status != nil, err
 }
+
+func (rule) Unheard(_ *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, _ map[string]time.Time) []workv1alpha2.AggregatedStatusItem {
+	return items
+}
+
+func (rule) HeedsSilence(schema.GroupVersionKind) bool { return false }
 
 // placed returns a binding of a kind that was placed on the clusters.
 func placed(apiVersion, kind string, clusters ...string) *workv1alpha2.ResourceBinding {
@@ -217,7 +226,8 @@ func TestLifeOfATotal(t *testing.T) {
 			template := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web", "generation": int64(1)},
 			}}
-			r := New(nil, templates{template, templatestore.Present}, interpreter.Native(), Options{})
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build() // knows no cluster
+			r := New(hub, templates{template, templatestore.Present}, interpreter.Native(), Options{})
 			for i, l := range tc.looks {
 				s := &state{binding: placed(apiVersion, kind, l.clusters...)}
 				var byCluster map[string]json.RawMessage
