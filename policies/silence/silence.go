@@ -9,7 +9,8 @@ import "time"
 const (
 	// calm is how long nothing turns until a cluster is taken for one that does not come and go.
 	calm = 10 * time.Minute
-	// firstPause and lastPause are the shortest and the longest pause between two turns of a cluster that comes and goes.
+	// firstPause and lastPause are the shortest and the longest pause between two turns of a cluster that comes and goes;
+	// the first two turns have none between them.
 	firstPause = 30 * time.Second
 	lastPause  = 5 * time.Minute
 )
@@ -48,7 +49,7 @@ func (c Cluster) Look(since time.Time, after time.Duration, now time.Time) (next
 	if due.After(now) {
 		return next, due.Sub(now)
 	}
-	next.Silent, next.turned, next.pause = is, now, firstPause
+	next.Silent, next.turned, next.pause = is, now, 0
 	if recent {
 		next.pause = min(max(2*c.pause, firstPause), lastPause)
 	}

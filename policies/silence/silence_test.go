@@ -31,15 +31,15 @@ func TestLook(t *testing.T) {
 		"a date of the future is taken for now":     {time.Minute, []look{{0, 30, false, 90 * time.Second}, {90, 30, true, 0}}},
 		"where a loss counts at once":               {0, []look{{0, -30, true, 0}, {30, heard, false, 0}}},
 		"one that comes and goes is believed less and less often": {0, []look{
-			{0, 0, true, 0},
-			{10, heard, true, 20 * time.Second}, {30, heard, false, 0},
-			{40, 40, false, 50 * time.Second}, {90, 40, true, 0},
-			{100, heard, true, 110 * time.Second}, {150, 150, true, 0}, {210, heard, false, 0},
-			{300, 300, false, 150 * time.Second}, {450, 300, true, 0},
-			{500, heard, true, 250 * time.Second}, {750, heard, false, 0},
+			{0, 0, true, 0}, {10, heard, false, 0},
+			{20, 20, false, 20 * time.Second}, {40, 20, true, 0},
+			{50, heard, true, 50 * time.Second}, {70, 70, true, 0}, {100, heard, false, 0},
+			{110, 110, false, 110 * time.Second}, {220, 110, true, 0},
+			{230, heard, true, 230 * time.Second}, {460, heard, false, 0},
+			{470, 470, false, 290 * time.Second}, {760, 470, true, 0},
 		}},
 		"and again at once after it has been quiet": {0, []look{
-			{0, 0, true, 0}, {30, heard, false, 0}, {90, 90, true, 0}, {690, heard, false, 0},
+			{0, 0, true, 0}, {30, heard, false, 0}, {90, 90, true, 0}, {690, heard, false, 0}, {700, 700, true, 0},
 		}},
 	}
 	for name, tc := range cases {
