@@ -389,6 +389,9 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 		defer leave()
 	}
 	if err := r.own.Publish(ctx, s.ks, after); err != nil {
+		if s.waiting.assessed {
+			doubt(s.last, true)
+		}
 		return err
 	}
 	if s.switched.done {

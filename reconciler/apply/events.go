@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -80,7 +81,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	switch {
 	case s.sameContent && changes == "":
 		return nil // a revision that changes nothing here
-	case was == nil || was.Status != metav1.ConditionTrue && was.Reason != inventory.ReasonDeletedAgain || s.ks.Status.LastAppliedRevision != s.source.revision:
+	case was == nil || was.Status != metav1.ConditionTrue && was.Reason != inventory.ReasonDeletedAgain && was.Reason != health.ReasonClusterSilent || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
 	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + s.source.revision + ": " + changes}}

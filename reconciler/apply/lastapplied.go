@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/returns"
@@ -51,11 +52,7 @@ type lastApplied struct {
 	desired []inventory.Entry
 	built
 	turns
-	// unhealthy is the last message about objects that are not healthy: the objects, the revision, and the text.
-	unhealthy struct {
-		about    []inventory.ID
-		in, text string
-	}
+	unhealthy health.Complaint
 	// given are objects that other Kustomizations have taken over since the last full run.
 	given map[inventory.ID]bool
 	// siblingsOf is the source for whose other Kustomizations this one waits; empty for none.
@@ -88,6 +85,8 @@ type turns struct {
 	unkeptBy int64
 	// moved says that the applied objects count as those of a newer artifact, which the status does not report yet.
 	moved bool
+	// doubts says that a cluster was lost or is back since the health was found out.
+	doubts bool
 	// applies is what a run is about to apply; empty between runs.
 	applies []inventory.Entry
 	// returns say when objects that others delete are applied again. That takes interval at most.
@@ -151,6 +150,17 @@ func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 
 // Again implements wakes.States.
 func (m *lastAppliedStates) Again(key client.ObjectKey) { m.of(key).again() }
+
+// Doubt implements wakes.States.
+func (m *lastAppliedStates) Doubt(key client.ObjectKey) { doubt(m.of(key), true) }
+
+// doubt sets whether the next run finds out the health of what is ready, and returns what was set.
+func doubt(m *lastApplied, is bool) (was bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, m.doubts = m.doubts, is
+	return was
+}
 
 // again makes the next run a full one.
 func (m *lastApplied) again() {
@@ -361,20 +371,11 @@ func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 	return m.due.Sub(now)
 }
 
-// complaint returns the text about unhealthy objects. If moves says that the text contains numbers which change by
-// themselves, it returns the last text as long as it is about the same objects of the same revision, so
-// that the status is not written at each change.
+// complaint returns health.Complaint.Text.
 func (m *lastApplied) complaint(revision string, about []inventory.ID, text string, moves bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !moves {
-		m.unhealthy.about = nil
-		return text
-	}
-	if m.unhealthy.in != revision || !slices.Equal(m.unhealthy.about, about) {
-		m.unhealthy.about, m.unhealthy.in, m.unhealthy.text = about, revision, text
-	}
-	return m.unhealthy.text
+	return m.unhealthy.Text(revision, about, text, moves)
 }
 
 // changes returns a text about what was done for the latest revision; empty for nothing.
@@ -402,7 +403,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits() || putBack(s, outcome)
 	}
 	if outcome == nil {
-		m.unhealthy.about, m.unhealthy.text = nil, ""
+		m.unhealthy = health.Complaint{}
 	}
 	if !stands(outcome) {
 		if m.known = m.known && s.unchanged; !s.switched.waits {

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/held"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/pruning"
 	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
@@ -60,7 +61,7 @@ func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
 	if known || len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
-	observed, err := observeOwn(ctx, d.applier, s, s.desired)
+	observed, err := held.Observe(ctx, d.applier, s.owner, s.desired, s.desired, nil)
 	if err != nil {
 		return loop.Next{}, err
 	}

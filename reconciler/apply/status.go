@@ -105,7 +105,7 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 	c.Remove(meta.ReconcilingCondition)
 	c.Remove(meta.StalledCondition)
 	message := "Applied revision: " + s.source.revision + s.waiting.aside + s.staying()
-	if s.current && readyAt(s) { // this run has not assessed health: keep the message
+	if s.current && readyAt(s) && !s.waiting.assessed { // keep the message
 		message = apimeta.FindStatusCondition(status.Conditions, meta.ReadyCondition).Message
 	} else {
 		healthIsKnown(c, s)

@@ -11,9 +11,10 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/held"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -23,8 +24,10 @@ const (
 	// healthPoll is the pause before looking again at what is not healthy yet. For
 	// propagated objects the watch on bindings starts a run sooner.
 	healthPoll = 2 * time.Second
-	// silentPoll is the pause before looking again at what runs in silent clusters.
+	// silentPoll is the pause before looking again at what leaves silent clusters.
 	silentPoll = 10 * time.Second
+	// silentCheck is the pause before looking again at what runs there; that a cluster is back starts a run sooner.
+	silentCheck = 5 * time.Minute
 	// namedAfter is how long no message names what the health check waits for: most becomes healthy by then.
 	namedAfter = 10 * time.Second
 	// longestRun bounds a run, whatever the Kustomization's timeout is. The wait for
@@ -43,6 +46,8 @@ type wait struct {
 	failed error
 	// aside is added to messages about health; see health.Assessment.Aside.
 	aside string
+	// assessed says that the run has found out the health.
+	assessed bool
 }
 
 // over reports whether the health check is complete, except perhaps for silent clusters.
@@ -52,16 +57,33 @@ func (w wait) over() bool { return w.failed == nil && (w.text == "" || w.silent)
 func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{}, s.waiting.failed }
 
 // assess checks the health of a revision that is applied, if the Kustomization asks for it. It does not
-// block: the loop runs again when a binding changes, and a newer revision is not held up.
+// block: the loop runs again when a binding changes, and a newer revision is not held up. What is ready is assessed
+// again only if it is in doubt, and from caches.
 func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current {
 		s.waiting.failed = missing(s.last, s.now)
 	}
-	if s.waiting.failed != nil || !checksHealth(s) || s.current && readyAt(s) {
+	if s.waiting.failed != nil || !checksHealth(s) {
 		return loop.Next{}, nil
 	}
-	entries := s.toAssess()
-	observed, err := observeOwn(ctx, r.applier, s, entries)
+	doubts, ready := doubt(s.last, false), s.current && readyAt(s)
+	if ready && !doubts {
+		return loop.Next{}, nil
+	}
+	next, err := judge(ctx, r, s, ready)
+	if s.waiting.assessed = err == nil; err != nil {
+		doubt(s.last, doubts)
+	}
+	return next, err
+}
+
+// judge assesses the health; settled says that nothing was applied lately.
+func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Next, error) {
+	entries, known := s.toAssess(), wakes.Templates(nil)
+	if settled {
+		known = r.deps.Templates
+	}
+	observed, err := held.Observe(ctx, r.applier, s.owner, entries, s.desired, known)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -70,7 +92,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	found, err := r.deps.Assessor.Assess(ctx, health.Request{
-		Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most,
+		Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most, Settled: settled,
 		At: health.Revision{Source: s.source.key, Kind: s.source.kind, Name: s.source.revision},
 	})
 	if err != nil {
@@ -84,7 +106,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	case len(pending) == 0 && len(silent) > 0:
 		s.waiting = wait{text: "Applied revision " + s.source.revision + "; health is not known: " + health.List(silent, namedUnhealthy), silent: true}
-		return loop.Next{After: silentPoll}, nil
+		return loop.Next{After: silentCheck}, nil
 	case len(pending) == 0:
 		return loop.Next{}, nil
 	}
@@ -142,24 +164,4 @@ func (s *state) toAssess() []inventory.Entry {
 func (s *state) butItself(entries []inventory.Entry) []inventory.Entry {
 	itself := inventory.OfKustomization(s.owner)
 	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return e.ID == itself })
-}
-
-// observeOwn reads, with the loop's own rights, those of the entries that the revision holds:
-// the account may apply these, and so may know them. Labels alone are no reason to read an
-// object, as anyone who writes an object chooses them.
-func observeOwn(ctx context.Context, by *applier.Applier, s *state, entries []inventory.Entry) (applier.Observed, error) {
-	held := make(map[inventory.ID]bool, len(s.desired))
-	for _, e := range s.desired {
-		held[e.ID] = true
-	}
-	own := slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return !held[e.ID] })
-	labelled, err := by.Observe(ctx, s.owner, own)
-	if err != nil {
-		return nil, err
-	}
-	observed := make(applier.Observed, len(own))
-	for _, e := range own {
-		observed[e.ID] = labelled[e.ID]
-	}
-	return observed, nil
 }

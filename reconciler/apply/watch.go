@@ -42,6 +42,9 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := references.Watch(mgr, gone.Referred); err != nil {
 		return err
 	}
+	if err := wake.WatchClusters(mgr, &gone.Inbox, r.opts.Clock); err != nil {
+		return err
+	}
 	loop := ctrl.NewControllerManagedBy(mgr)
 	for _, kind := range awaited.Kinds() {
 		loop.WatchesMetadata(kind.Object, kind.Handler(func(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request {

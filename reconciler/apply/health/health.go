@@ -80,6 +80,8 @@ type Request struct {
 	Runs bool
 	// MaxUnreachable is how many clusters may be silent without counting; see MaxUnreachableOf.
 	MaxUnreachable intstr.IntOrString
+	// Settled says that nothing was applied lately: policies are read from the cache.
+	Settled bool
 	// At is the revision whose health is asked for. Kustomizations that follow the same source are progressing until
 	// they have tried it.
 	At Revision
@@ -99,13 +101,17 @@ type Assessment struct {
 
 // Assess judges the objects of a request: an object that a policy propagates by its
 // members, and any other by its own status. Policies are read without a cache, so that
-// one that was applied a moment ago counts.
+// one that was applied a moment ago counts, unless the request is Settled.
 func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	rules, err := r.compile(ctx, req.Checks)
 	if err != nil {
 		return Assessment{}, err
 	}
-	policies, err := r.policies(ctx, r.Live)
+	from := r.Live
+	if req.Settled {
+		from = r.Hub
+	}
+	policies, err := r.policies(ctx, from)
 	if err != nil {
 		return Assessment{}, err
 	}

@@ -47,6 +47,8 @@ type States interface {
 	Misses(key client.ObjectKey, id inventory.ID) (after time.Duration, misses bool)
 	// Again makes the next run of a Kustomization a full one.
 	Again(key client.ObjectKey)
+	// Doubt makes the next run of a Kustomization find out its health, even if it is ready.
+	Doubt(key client.ObjectKey)
 }
 
 // Wakes find the Kustomizations that a change of another object concerns.
@@ -124,7 +126,7 @@ func (w Wakes) WhenBindingChanges() handler.EventHandler {
 	}
 }
 
-// WhenKustomizationChanges wakes the Kustomizations that wait for another one.
+// WhenKustomizationChanges wakes the Kustomizations that wait for another one, or are ready with it.
 func (w Wakes) WhenKustomizationChanges() handler.EventHandler {
 	kind := kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -134,7 +136,8 @@ func (w Wakes) WhenKustomizationChanges() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			wake(e.Object, q)
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			w.parent(ctx, e.ObjectOld, e.ObjectNew, q)
 			wake(e.ObjectNew, q)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {

@@ -28,6 +28,7 @@ func (w waiting) WaitingFor(id inventory.ID) []client.ObjectKey {
 func (waiting) WaitingForSiblings(client.ObjectKey) []client.ObjectKey      { return nil }
 func (waiting) Misses(client.ObjectKey, inventory.ID) (time.Duration, bool) { return 0, false }
 func (waiting) Again(client.ObjectKey)                                      {}
+func (waiting) Doubt(client.ObjectKey)                                      {}
 
 // inLine is a queue that records what is added with a delay.
 type inLine struct {
