@@ -18,6 +18,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
@@ -111,7 +112,7 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return "see its source: flotilla trace kustomization/" + object
 	case meta.DependencyNotReadyReason:
 		return dependencyNext(ready.Message)
-	case "ClusterSilent":
+	case remark.ClusterSilent:
 		return "see to the cluster that is silent (flotilla get clusters); this follows by itself. To go on without it: flotilla annotate kustomization " + object + " kustomize.flotilla.io/max-unreachable=1"
 	case "HandingOver":
 		return "see the Kustomizations that it names: flotilla get kustomizations -A"

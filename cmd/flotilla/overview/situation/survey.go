@@ -13,7 +13,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -137,6 +136,8 @@ func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Conditi
 		return Failed, ready
 	case ready.Status == metav1.ConditionTrue && observed:
 		return Ready, ready
+	case ready.Reason == remark.ClusterSilent:
+		return Unknown, ready
 	default:
 		return Progressing, ready
 	}
@@ -354,10 +355,14 @@ func (s *Survey) Fleet() Fleet {
 			f.Clusters[i].Templates = *count
 		}
 	}
+	follows := s.within == "" && len(s.silent) > 0 // what nothing is known of follows from the problem of a cluster
+	f.Problems = slices.DeleteFunc(f.Problems, func(p Problem) bool { return p.State == Unknown && follows })
 	for i := range f.Problems {
 		switch p := &f.Problems[i]; {
 		case p.Kind == clusterv1alpha1.ResourceKindCluster && p.State == Failed:
-			p.Message += unknownThere(s.members[p.Name], s.now.Sub(s.silent[p.Name].Since))
+			if count := s.members[p.Name]; count != nil {
+				p.Message += remark.Unheard(count.Unknown, following(s, p.Name), s.now.Sub(s.silent[p.Name].Since))
+			}
 		case p.Kind == kustomizev1.KustomizationKind && p.State == Progressing:
 			s.asides.waitsInVain(p, s.owned[slices.IndexFunc(s.fleet.Kustomizations, p.isAbout)])
 		}
@@ -378,13 +383,14 @@ func (s *Survey) Fleet() Fleet {
 	return f
 }
 
-// unknownThere adds to the problem of a cluster how many templates are unknown because of it,
-// and for how long.
-func unknownThere(count *Count, since time.Duration) string {
-	if count == nil || count.Unknown == 0 {
-		return ""
+// following counts the Kustomizations of whose health in a cluster nothing is known.
+func following(s *Survey, cluster string) (n int) {
+	for i, owned := range s.owned {
+		if s.fleet.Kustomizations[i].State == Unknown && slices.ContainsFunc(owned, func(id inventory.ID) bool { r := s.reach[id]; return r != nil && slices.Contains(r.clusters, cluster) }) {
+			n++
+		}
 	}
-	return fmt.Sprintf("; the state of %d %s there is unknown for %s", count.Unknown, plural(count.Unknown, "template", "templates"), duration.HumanDuration(max(since, 0)))
+	return n
 }
 
 // clustersOf counts the clusters of templates.
@@ -400,7 +406,7 @@ func clustersOf(ids []inventory.ID, reached map[inventory.ID]*reach, everywhere 
 }
 
 func (s *Survey) problem(p Problem) {
-	if p.State == Failed || p.State == Progressing {
+	if p.State == Failed || p.State == Progressing || p.State == Unknown && p.Kind == kustomizev1.KustomizationKind {
 		s.fleet.Problems = append(s.fleet.Problems, p)
 	}
 }

@@ -99,8 +99,11 @@ func (t *text) summary(f Fleet) {
 	ready := func(states []State) Count {
 		c := Count{Total: len(states)}
 		for _, s := range states {
-			if s == Ready {
+			switch s {
+			case Ready:
 				c.Ready++
+			case Unknown:
+				c.Unknown++
 			}
 		}
 		return c
