@@ -30,7 +30,8 @@ type Options struct {
 	After time.Duration
 	// Since returns since when nothing is heard of a cluster; zero for one that is heard of.
 	Since func(c *clusterv1alpha1.Cluster) time.Time
-	// Turned is called after a cluster fell silent, or is heard of again. If it fails it is called again.
+	// Turned is called after a cluster fell silent, or is heard of again, and after a pause in which it was so for a while.
+	// If it fails it is called again.
 	Turned func(ctx context.Context, cluster string) error
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
@@ -88,7 +89,7 @@ func (w *Watch) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 		w.keep(req.Name, silence.Cluster{})
 		return reconcile.Result{}, nil
 	}
-	if was := w.known(req.Name); was.Silent != is.Silent {
+	if was := w.known(req.Name); was.Turns != is.Turns {
 		if err := w.options.Turned(ctx, req.Name); err != nil {
 			return reconcile.Result{}, err
 		}
