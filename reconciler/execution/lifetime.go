@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
@@ -24,6 +25,7 @@ type lifetime struct {
 		leftovers
 	}
 	remover *remover
+	last    lastcopy.Judge
 }
 
 // workFinalizer keeps Works until their objects are gone, and ends them.
@@ -57,10 +59,14 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	if s.member == nil {
-		if s.leaves() && !ready(s.cluster) {
+		if s.leaves() && !meta.IsStatusConditionTrue(s.cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
 			return loop.Next{}, nil
 		}
 		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+	}
+	if err := l.last.Keeps(ctx, s.work, s.cluster); err != nil {
+		s.stays = &stay{why: err} // the binding loop wants the objects again if they are placed here by now
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: lastcopy.Again, Err: err}
 	}
 	stays, err := l.removeAll(ctx, s)
 	if err != nil || stays == nil {
@@ -112,9 +118,4 @@ func (l *lifetime) letGo(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, l.finalizer.End(ctx, s.work)
 	}
 	return loop.Next{}, l.finalizer.Remove(ctx, s.work)
-}
-
-// ready reports whether the Cluster's condition Ready is true.
-func ready(cluster *clusterv1alpha1.Cluster) bool {
-	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }

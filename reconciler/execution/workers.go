@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
@@ -81,7 +82,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced, pods},
 
 		reader:   &workReader{hub: p.hub, wrote: p.wrote, finalizer: ends, connected: p.connected, manifests: manifests, records: applied},
-		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes},
+		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes, last: lastcopy.New(p.hub, p.options.Serves == nil)},
 		applier: &applier{
 			owners: asked, drift: inspector, gate: closed, pauses: pauses, sending: &owners.Sending{},
 			sender:  &sender{retention: p.retention, owners: asked, clock: p.options.Clock},

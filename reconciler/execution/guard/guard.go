@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/volumes"
+	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
@@ -172,6 +173,8 @@ func reason(why error) string {
 		return workv1alpha1.WorkHoldsOthersReason
 	case outcome.IsTerminating(why):
 		return workv1alpha1.WorkTerminatingReason
+	case lastcopy.Is(why):
+		return lastcopy.Reason
 	default:
 		return workv1alpha1.WorkDeletionFailedReason
 	}
