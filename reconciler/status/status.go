@@ -119,6 +119,7 @@ type Reconciler struct {
 	delays     delays
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
 	overdue    *overdue
+	arrivals   *arrivals
 	unheard    *silences.Watch
 	inbox      inbox
 	counts     *stagemetrics.Stage
