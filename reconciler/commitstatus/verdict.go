@@ -47,7 +47,7 @@ func stands(have *gitopsv1alpha1.CommitStatus, v verdict, commit string) bool {
 // without anybody doing anything.
 var passing = []string{
 	meta.ReconciliationFailedReason, meta.ProgressingReason, meta.DependencyNotReadyReason, meta.PruneFailedReason, meta.ArtifactFailedReason,
-	inventory.ReasonDeletedAgain,
+	inventory.ReasonDeletedAgain, inventory.ReasonNamespaceTerminating,
 }
 
 // judge decides what to report of the commit that a Kustomization is at. Where it is at

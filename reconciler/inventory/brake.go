@@ -15,6 +15,10 @@ const ReasonPruneBlocked = "PruneBlocked"
 // ReasonPathNotFound says that a revision has no such path.
 const ReasonPathNotFound = "PathNotFound"
 
+// ReasonNamespaceTerminating says that the namespace of an object is being deleted: nothing can be applied in it until it is
+// gone, and is made anew.
+const ReasonNamespaceTerminating = "NamespaceTerminating"
+
 // ReasonDeletedAgain says that an object is missing that others delete again and again, and that it is applied again
 // only later.
 const ReasonDeletedAgain = "DeletedAgain"

@@ -158,11 +158,11 @@ func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, 
 // it may not: a tenant must not learn from our answers which namespaces and accounts of others
 // exist.
 func forbiddenBefore(ctx context.Context, plan Plan, i int, problem *Finding) *Finding {
-	if problem.Reason != ReasonNamespaceNotFound && problem.Reason != ReasonAccountNotFound {
+	if !slices.Contains([]string{ReasonNamespaceNotFound, inventory.ReasonNamespaceTerminating, ReasonAccountNotFound}, problem.Reason) {
 		return problem
 	}
 	obj := plan.Changes[i].Desired
-	if err := dryRun(ctx, plan.set.Writer, obj.DeepCopy()); apierrors.IsForbidden(err) {
+	if err := dryRun(ctx, plan.set.Writer, obj.DeepCopy()); apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return findingOf(inventory.IDOf(obj), err)
 	}
 	return problem
@@ -267,7 +267,7 @@ func (v surveyor) namespace(ctx context.Context, id inventory.ID) (bool, *Findin
 		case err != nil:
 			return false, nil, fmt.Errorf("look up the namespace %s: %w", id.Namespace, err)
 		case ns.DeletionTimestamp != nil:
-			problem = finding(id, ReasonNamespaceNotFound, "the namespace %s is being deleted: wait until it is gone", id.Namespace)
+			problem = finding(id, inventory.ReasonNamespaceTerminating, "the namespace %s is being deleted: wait until it is gone", id.Namespace)
 		}
 		v.known[id.Namespace] = problem
 	}

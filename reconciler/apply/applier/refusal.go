@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/ssa"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -91,6 +92,8 @@ func findingOf(id inventory.ID, err error) *Finding {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), workv1alpha2.DeletionProtectionLabelKey):
 		return finding(id, ReasonProtected, "its label %s=%s protects it from deletion, whoever asks: take the label off first",
 			workv1alpha2.DeletionProtectionLabelKey, workv1alpha2.DeletionProtectionAlways)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return finding(id, inventory.ReasonNamespaceTerminating, "the namespace %s is being deleted: wait until it is gone", id.Namespace)
 	case apierrors.IsForbidden(err):
 		return finding(id, ReasonForbidden, "%s", plain(err))
 	case apierrors.IsRequestEntityTooLargeError(err):

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Kind is a kind of object for which Kustomizations may wait.
@@ -47,7 +48,7 @@ const (
 func Kinds() []Kind {
 	rights := []string{applier.ReasonForbidden, meta.PruneFailedReason, meta.DependencyNotReadyReason, meta.HealthCheckFailedReason}
 	return []Kind{
-		{&corev1.Namespace{}, known, []string{applier.ReasonNamespaceNotFound}},
+		{&corev1.Namespace{}, known, []string{applier.ReasonNamespaceNotFound, inventory.ReasonNamespaceTerminating}},
 		{&apiextensionsv1.CustomResourceDefinition{}, served, []string{applier.ReasonUnknownKind}},
 		{&corev1.ServiceAccount{}, known, append(slices.Clone(rights), applier.ReasonAccountNotFound)},
 		{&rbacv1.Role{}, known, rights},

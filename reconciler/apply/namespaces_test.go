@@ -1,0 +1,49 @@
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// TestANamespaceThatIsBeingDeletedIsWaitedFor: the server forbids to make objects in it, which is no matter of rights. What
+// was in it comes back once there is the next one, and not at the interval.
+func TestANamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-shop"}}
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Name, Name: "held", Finalizers: []string{"example.org/hold"}}}
+	w.create(shop.DeepCopy())
+	w.create(held)
+	revision := w.commit(map[string]string{"app/x.yaml": strings.ReplaceAll(configMaps(1), "NAMESPACE", shop.Name)})
+	w.kustomization("web", unhurried)
+	w.ready("web", revision)
+
+	if err := w.Hub.Delete(t.Context(), shop.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	w.until("all else in it is gone", func() (bool, string) {
+		var list corev1.ConfigMapList
+		err := w.Hub.List(t.Context(), &list, client.InNamespace(shop.Name))
+		return err == nil && len(list.Items) == 1, ""
+	})
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	if message := w.awaitReason("web", revision, inventory.ReasonNamespaceTerminating); !strings.Contains(message, "the namespace "+shop.Name+" is being deleted: wait until it is gone") {
+		t.Errorf("message = %q", message)
+	}
+
+	if err := w.Hub.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the next one is there", func() (bool, string) {
+		err := w.Hub.Create(t.Context(), shop.DeepCopy())
+		return err == nil, ""
+	})
+	w.ready("web", revision)
+}
