@@ -123,8 +123,8 @@ func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || len(s.leaving.kept) == 0 {
 		return loop.Next{}, err
 	}
-	next := loop.Next{After: silentPoll} // changes in clusters start a run earlier, if they change a binding
-	if latest := s.ks.Status.History.Latest(); s.leaving.unreplaced && latest != nil {
+	next := loop.Next{After: silentPoll}
+	if latest := s.ks.Status.History.Latest(); s.leaving.unreplaced && latest != nil { // not all of it changes a binding, which starts a run
 		next.After = min(silentPoll, max(healthPoll, s.now.Sub(latest.FirstReconciled.Time)))
 	}
 	leaving := inventory.Leaving(s.ks.Status)

@@ -21,8 +21,7 @@ import (
 const (
 	// definitionsPoll is the pause before looking again whether a new kind is served.
 	definitionsPoll = 500 * time.Millisecond
-	// healthPoll is the pause before looking again at what is not healthy yet. For
-	// propagated objects the watch on bindings starts a run sooner.
+	// healthPoll is the pause before looking again at what is not healthy yet. A change of a binding starts a run sooner.
 	healthPoll = 2 * time.Second
 	// silentPoll is the pause before looking again at what leaves silent clusters.
 	silentPoll = 10 * time.Second

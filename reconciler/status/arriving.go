@@ -55,14 +55,11 @@ func (a *arrivals) atWork(clusters []string) bool {
 	})
 }
 
-// arriving returns for how long a binding waits that only lacks what clusters have yet to report. Those that take up others
+// awaited reports whether a binding only lacks what clusters have yet to report. Those that take up others
 // at this moment are about to: to report of each binding that it waits would cost a write for each.
-func (r *Reconciler) arriving(s *state) time.Duration {
+func (a *arrivals) awaited(s *state) bool {
 	lacks := unreported(plan.SpecOf(s.binding), s.items)
-	if len(lacks) == 0 || !r.arrivals.atWork(lacks) {
-		return 0
-	}
-	return min(r.delays.arriving.Delay(s.key, ""), r.options.MaxWait)
+	return len(lacks) > 0 && a.atWork(lacks)
 }
 
 // unreported returns the clusters that have yet to report for the first time, sorted; none where something else is missing,

@@ -75,7 +75,10 @@ func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 	}
 	wait := r.delays.partial.Delay(s.key, form)
 	if complete(was) && !complete(is) { // what another cluster reports makes it whole again
-		wait = max(r.delays.partial.Await(s.key, form), r.arriving(s))
+		wait = r.delays.partial.Await(s.key, form)
+		if r.arrivals.awaited(s) {
+			wait = max(wait, min(r.delays.arriving.Delay(s.key, ""), r.options.MaxWait))
+		}
 	}
 	if urgent(was, is) {
 		wait = min(wait, r.delays.urgent.Delay(s.key, ""))
