@@ -127,13 +127,20 @@ func decide(ks *kustomizev1.Kustomization, at siblings.Artifact) progress {
 		return 0
 	case ks.DeletionTimestamp != nil, ready == nil, ready.ObservedGeneration != ks.Generation:
 		return willWrite
-	case lastgood.In(ks.Status).Artifact == at.Digest && (isSwitched == nil || isSwitched.Reason == switching.ReasonWritten):
+	case (lastgood.In(ks.Status).Artifact == at.Digest || checksHealth(ks, at)) && (isSwitched == nil || isSwitched.Reason == switching.ReasonWritten):
 		return hasWritten
 	case ks.Status.LastAttemptedRevision == at.Revision && ready.Status == metav1.ConditionFalse && !mayPass(ready.Reason):
 		return 0 // it is refused
 	default:
 		return willWrite
 	}
+}
+
+// checksHealth reports whether a Kustomization waits for the health of an artifact, all of which it has written by then: of the first
+// one that it applies nothing else is recorded until it is healthy.
+func checksHealth(ks *kustomizev1.Kustomization, at siblings.Artifact) bool {
+	healthy := apimeta.FindStatusCondition(ks.Status.Conditions, meta.HealthyCondition)
+	return ks.Status.LastAttemptedRevision == at.Revision && healthy != nil && healthy.Status == metav1.ConditionUnknown
 }
 
 // mayPass reports whether something that keeps a revision from being applied is expected to pass by itself.

@@ -66,6 +66,12 @@ func says(condition string, status metav1.ConditionStatus, reason string) func(*
 // tries has a Kustomization have tried the present revision.
 func tries(ks *kustomizev1.Kustomization) { ks.Status.LastAttemptedRevision = present.Revision }
 
+// begins has a Kustomization have applied nothing yet.
+func begins(ks *kustomizev1.Kustomization) {
+	ks.Status.History = nil
+	says(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason)(ks)
+}
+
 func dependsOn(name string) func(*kustomizev1.Kustomization) {
 	return func(ks *kustomizev1.Kustomization) {
 		ks.Spec.DependsOn = []kustomizev1.DependencyReference{{Name: name}}
@@ -115,6 +121,9 @@ func TestWhoIsWaitedFor(t *testing.T) {
 		"one that had written the one before, and waited for others": {shelf: named("shelf", written), waits: true},
 		"one that writes it again":                                   {shelf: named("shelf", now, says(switching.Condition, metav1.ConditionTrue, meta.ProgressingReason)), waits: true},
 		"one whose spec was changed since it had":                    {shelf: named("shelf", now, func(ks *kustomizev1.Kustomization) { ks.Generation = 2 }), waits: true},
+		"one that was made for it, and waits for health":             {shelf: named("shelf", tries, begins, says(meta.HealthyCondition, metav1.ConditionUnknown, meta.ProgressingReason)), written: here},
+		"one that was made for it, and writes it":                    {shelf: named("shelf", tries, begins), waits: true},
+		"one that still waits for the health of the one before":      {shelf: named("shelf", says(meta.HealthyCondition, metav1.ConditionUnknown, meta.ProgressingReason)), waits: true},
 		"one that was unhealthy once it had":                         {shelf: named("shelf", now, says(meta.ReadyCondition, metav1.ConditionFalse, meta.HealthCheckFailedReason)), written: here},
 		"one that refuses it":                                        {shelf: named("shelf", tries, says(meta.ReadyCondition, metav1.ConditionFalse, "PruneBlocked"))},
 		"one that refused the one before":                            {shelf: named("shelf", says(meta.ReadyCondition, metav1.ConditionFalse, "PruneBlocked")), waits: true},
