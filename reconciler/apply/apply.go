@@ -231,8 +231,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.heritage.await,
 		healthy,
 	)
-	if err != nil && runs.Superseded(ctx) {
-		return reconcile.Result{}, err
+	if err != nil && (runs.Superseded(ctx) || errors.Is(err, kustomizations.ErrChanged)) {
+		return reconcile.Result{}, err // nobody is told of that: Reconcile has it run again
 	}
 	if s.yields && err == nil {
 		return reconcile.Result{RequeueAfter: next.After, Priority: ptr.To(lastInLine)}, nil
