@@ -26,8 +26,8 @@ var routine = map[string]bool{
 	"Wait completed, proceeding to shutdown the manager":     true,
 }
 
-// passing are faults that Kubernetes' own components log at a healthy start, or of every
-// start after a kill, by what each record says.
+// passing are faults that Kubernetes' own components log at a healthy start, of every
+// start after a kill, or of what is no fault, by what each record says.
 var passing = []struct{ message, err string }{
 	// The garbage collector looks once a second whether it knows all kinds, and takes longer
 	// for the first time. Its workers do not wait for that. A kind that cannot be watched is
@@ -38,6 +38,10 @@ var passing = []struct{ message, err string }{
 	{message: "Found stale data, removed previous endpoints on kubernetes service, apiserver didn't exit successfully previously"},
 	// Its namespace is made a moment later, and it is tried again.
 	{message: "Error while syncing ConfigMap", err: `namespaces "kube-system" not found`},
+	// Whoever made a request has given it up, and knows that: loops do, with a run that a later revision replaces.
+	{message: "Post-timeout activity"},
+	{message: "Timeout or abort while handling"},
+	{err: "apiserver was unable to write a JSON response: http: Handler timeout"},
 }
 
 // calm is a handler that takes what is routine for detail. Other faults go through.

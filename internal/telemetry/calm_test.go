@@ -24,7 +24,10 @@ func TestHealthyStartsAreShort(t *testing.T) {
 	const first = "level=DEBUG+3 msg=\"Unable to sync caches\" logger=UnhandledError\n" +
 		"level=DEBUG+3 msg=\"Found stale data, removed previous endpoints on kubernetes service, apiserver didn't exit successfully previously\" logger=UnhandledError\n" +
 		"level=DEBUG+3 msg=\"Error while syncing ConfigMap\" logger=UnhandledError err=\"namespaces \\\"kube-system\\\" not found\"\n"
-	for verbosity, want := range map[int]string{0: own + other, 1: routine + own + other, 4: routine + passing + own + first + other} {
+	const givenUp = "level=DEBUG+3 msg=\"Post-timeout activity\" logger=UnhandledError method=PATCH\n" +
+		"level=DEBUG+3 msg=\"Timeout or abort while handling\" logger=UnhandledError method=PATCH\n" +
+		"level=DEBUG+3 msg=\"Unhandled Error\" logger=UnhandledError err=\"apiserver was unable to write a JSON response: http: Handler timeout\"\n"
+	for verbosity, want := range map[int]string{0: own + other, 1: routine + own + other, 4: routine + passing + own + first + other + givenUp} {
 		var out bytes.Buffer
 		logger, err := (&telemetry.LogOptions{Verbosity: verbosity}).Start(&out)
 		if err != nil {
@@ -41,6 +44,9 @@ func TestHealthyStartsAreShort(t *testing.T) {
 		libraries.Error(nil, "Found stale data, removed previous endpoints on kubernetes service, apiserver didn't exit successfully previously")
 		libraries.Error(errors.New(`namespaces "kube-system" not found`), "Error while syncing ConfigMap")
 		libraries.Error(errors.New("no room"), "Error while syncing ConfigMap")
+		libraries.Error(nil, "Post-timeout activity", "method", "PATCH")
+		libraries.Error(nil, "Timeout or abort while handling", "method", "PATCH")
+		libraries.Error(errors.New("apiserver was unable to write a JSON response: http: Handler timeout"), "Unhandled Error")
 		got := regexp.MustCompile(`(?m)^time=\S+ `).ReplaceAllString(out.String(), "")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-v %d (-want +got):\n%s", verbosity, diff)
