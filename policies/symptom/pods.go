@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,13 +23,20 @@ type Selection struct {
 	UID types.UID
 
 	name string
+	sets bool // whether ReplicaSets of its name are its own, and their Pods
 }
+
+// viaReplicaSets are the kinds whose Pods are those of ReplicaSets with their name and a hash.
+var viaReplicaSets = map[schema.GroupKind]bool{{Group: appsv1.GroupName, Kind: "Deployment"}: true, {Group: "argoproj.io", Kind: "Rollout"}: true}
 
 // PodsOf returns the selection of the Pods of a workload: of a Pod, a Job, or an object of any kind with a Pod template and
 // a label selector. uid is that of the object in the cluster. It returns false for an object that has no Pods, or
-// whose Pods are not known by labels.
+// whose Pods are not known by labels, or that has no namespace.
 func PodsOf(workload *unstructured.Unstructured, uid types.UID) (Selection, bool) {
-	out := Selection{name: workload.GetName(), UID: uid}
+	if workload.GetNamespace() == "" {
+		return Selection{}, false // a list would be one of all namespaces
+	}
+	out := Selection{name: workload.GetName(), UID: uid, sets: viaReplicaSets[workload.GroupVersionKind().GroupKind()]}
 	switch workload.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
 		out.Fields = "metadata.name=" + out.name
@@ -75,7 +83,7 @@ func (s Selection) controls(owner metav1.OwnerReference) bool {
 		return true
 	}
 	hash, of := strings.CutPrefix(owner.Name, s.name+"-")
-	return of && owner.Kind == "ReplicaSet" && !strings.Contains(hash, "-")
+	return s.sets && of && owner.Kind == "ReplicaSet" && !strings.Contains(hash, "-")
 }
 
 // versions are the labels by which the Pods of a workload's versions are told apart.

@@ -28,9 +28,10 @@ func TestPodsOf(t *testing.T) {
 		want     Selection
 		none     bool
 	}{
-		"a Deployment":                {manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", UID: "u"}},
+		"a Deployment":                {manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", UID: "u", sets: true}},
 		"with expressions":            {manifest: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web}, spec: {selector: {matchExpressions: [{key: app, operator: In, values: [web, www]}]}, ` + template + `}}`, want: Selection{Labels: "app in (web,www)", name: "web", UID: "u"}},
-		"another project's workload":  {manifest: `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", UID: "u"}},
+		"another project's workload":  {manifest: `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, want: Selection{Labels: "app=web", name: "web", UID: "u", sets: true}},
+		"one without a namespace":     {manifest: `{apiVersion: x.io/v1, kind: ClusterSet, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, ` + template + `}}`, none: true},
 		"a Job":                       {manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: tidy}, spec: {` + template + `}}`, want: Selection{Labels: "job-name=tidy", name: "tidy", UID: "u"}},
 		"a Pod":                       {manifest: `{apiVersion: v1, kind: Pod, metadata: {name: one}}`, want: Selection{Fields: "metadata.name=one", name: "one", UID: "u"}},
 		"a selector of everything":    {manifest: `{apiVersion: x.io/v1, kind: Set, metadata: {name: web}, spec: {selector: {}, ` + template + `}}`, none: true},
@@ -40,7 +41,11 @@ func TestPodsOf(t *testing.T) {
 		"a ConfigMap":                 {manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}`, none: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := PodsOf(workload(t, tc.manifest), "u")
+			of := workload(t, tc.manifest)
+			if of.GetKind() != "ClusterSet" {
+				of.SetNamespace("shop")
+			}
+			got, ok := PodsOf(of, "u")
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Selection{})); diff != "" || ok == tc.none {
 				t.Errorf("found %t (-want +got):\n%s", ok, diff)
 			}
@@ -66,12 +71,18 @@ func TestWhosePodsTheyAre(t *testing.T) {
 		pod("of-another-deployment", "ReplicaSet", "web-api-6f7d8", ""), pod("of-another-set", "StatefulSet", "web", ""),
 		pod("of-a-job", "Job", "web-1", ""), pod("of-nobody", "", "", ""),
 	}
-	var got []string
-	for _, p := range (Selection{name: "web", UID: "u"}).Own(all) {
-		got = append(got, p.Name)
-	}
-	if diff := cmp.Diff([]string{"of-its-replicaset", "of-itself", "itself"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, sets := range []bool{true, false} {
+		want := []string{"of-itself", "itself"}
+		if sets {
+			want = []string{"of-its-replicaset", "of-itself", "itself"}
+		}
+		var got []string
+		for _, p := range (Selection{name: "web", UID: "u", sets: sets}).Own(all) {
+			got = append(got, p.Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("of one that makes ReplicaSets: %t (-want +got):\n%s", sets, diff)
+		}
 	}
 }
 

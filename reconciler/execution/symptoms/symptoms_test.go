@@ -207,6 +207,10 @@ func TestNoPodsAtAll(t *testing.T) {
 	}
 	const controller = "statefulset-controller"
 	quota := warning("u", "FailedCreate", controller, `create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota: shop`, 20)
+	own := func(pod corev1.Pod) []corev1.Pod {
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", UID: "u"}}
+		return []corev1.Pod{pod}
+	}
 	set, secret := deployment(unhealthy), deployment(unhealthy, gitopsv1alpha1.HoldsSecretsAnnotation)
 	for _, o := range []*Object{&set, &secret} {
 		manifest, err := o.Manifest()
@@ -224,10 +228,10 @@ func TestNoPodsAtAll(t *testing.T) {
 		want     string
 	}{
 		"a quota refuses them":                   {object: set, warnings: []corev1.Event{warning("u", "FailedCreate", controller, "before", 10), quota}, asked: 1, want: `1: FailedCreate: FailedCreate: pods "web-0" is forbidden: exceeded quota: shop`},
-		"a quota refuses the second":             {object: set, pods: []corev1.Pod{waiting("", "")}, warnings: []corev1.Event{quota}, asked: 1, want: `1: FailedCreate: FailedCreate: pods "web-0" is forbidden: exceeded quota: shop`},
+		"a quota refuses the second":             {object: set, pods: own(waiting("", "")), warnings: []corev1.Event{quota}, asked: 1, want: `1: FailedCreate: FailedCreate: pods "web-0" is forbidden: exceeded quota: shop`},
 		"one of an object with a secret":         {object: secret, warnings: []corev1.Event{quota}, asked: 1, want: "1: FailedCreate: FailedCreate"},
 		"what somebody else says counts as none": {object: set, warnings: []corev1.Event{warning("u", "FailedCreate", "somebody", "hunter2", 30)}, asked: 1},
-		"there are Pods":                         {object: set, pods: []corev1.Pod{waiting("ErrImagePull", "no such image: a:1")}, want: "1: ErrImagePull: ErrImagePull: no such image: a:1"},
+		"there are Pods":                         {object: set, pods: own(waiting("ErrImagePull", "no such image: a:1")), want: "1: ErrImagePull: ErrImagePull: no such image: a:1"},
 		"a Deployment says it in its status":     {object: deployment(unhealthy)},
 	} {
 		t.Run(name, func(t *testing.T) {
