@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/budget"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/symptoms"
@@ -185,7 +186,7 @@ func applied(s *state) (metav1.Condition, bool) {
 // the last entry stays. left names the objects whose statuses do not
 // fit.
 func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []string) {
-	free := statusBudget(s.work)
+	free := budget.OfStatuses(s.work)
 	for i := range s.objects {
 		observed, id := s.objects[i].observed, s.objects[i].Identifier()
 		if !s.objects[i].known && observed == nil || observed != nil && observed.Pending {
@@ -212,23 +213,4 @@ func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []strin
 		out = append(out, workv1alpha1.ManifestStatus{Identifier: s.left[i].Identifier(), Health: workv1alpha1.ResourceUnknown})
 	}
 	return out, left
-}
-
-// Bounds of a Work in bytes as it is stored. etcd takes 1.5 MiB unless configured
-// otherwise; the hub would refuse to store a larger Work, with any status.
-const (
-	mostWork = 1<<20 + 448<<10
-	// mostStatuses bounds the statuses of all objects of a Work together, and leastStatuses
-	// is what they may have in any case.
-	mostStatuses  = 768 << 10
-	leastStatuses = 32 << 10
-)
-
-// statusBudget returns how many bytes the statuses of a Work's objects may have together.
-func statusBudget(work *workv1alpha1.Work) int {
-	free := mostWork
-	for i := range work.Spec.Workload.Manifests {
-		free -= rollup.Stored(work.Spec.Workload.Manifests[i].Raw)
-	}
-	return max(leastStatuses, min(free, mostStatuses))
 }
