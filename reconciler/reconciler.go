@@ -374,9 +374,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 		opts.PlacementUnchanged, opts.Undecided = f.template.PlacementUnchanged, f.template.Undecided
 	}
 	if f.chosen["cluster"] {
-		opts.Answers = func(name string, asked time.Time) (time.Time, bool, time.Duration) {
-			return f.cluster.Presence.Answers(name, asked)
-		}
+		opts.Answers = f.answers
 	}
 	opts.HasWork = f.registry.HasWork
 	if f.chosen["execution"] {
@@ -385,6 +383,11 @@ func registerBinding(ctx context.Context, f *fleet) error {
 	r := binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts)
 	f.knowledge.OnChange(r.Reinterpret)
 	return r.Register(ctx, f.mgr)
+}
+
+// answers asks whether a cluster answers; the loop of clusters has to be among the chosen ones.
+func (f *fleet) answers(name string, asked time.Time) (since time.Time, yes bool, again time.Duration) {
+	return f.cluster.Presence.Answers(name, asked)
 }
 
 // ends reports whether the execution loop ends a cluster's Works as it sees their binding go.
@@ -400,7 +403,11 @@ func registerNamespace(ctx context.Context, f *fleet) error {
 
 func registerExecution(_ context.Context, f *fleet) error {
 	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
-	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Tuning.Workers.Works, Metrics: f.opts.Metrics})
+	opts := execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Tuning.Workers.Works, Metrics: f.opts.Metrics}
+	if f.chosen["cluster"] {
+		opts.Answers = f.answers
+	}
+	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, opts)
 	f.setback.OnChange(carry.Wake)
 	return carry.Register(f.mgr)
 }

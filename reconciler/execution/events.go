@@ -147,6 +147,7 @@ var _ members.Handler = (*Reconciler)(nil)
 
 // Proven implements members.Handler.
 func (r *Reconciler) Proven(cluster string) {
+	r.workers.parts.returns.Note(cluster, r.options.Clock.Now()) // before a Work is tried again, which goes by it
 	r.workers.release(cluster, func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnProof || c.Event == waitqueue.OnRetry })
 }
 

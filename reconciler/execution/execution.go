@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
+	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
@@ -43,6 +44,9 @@ type Options struct {
 	// Hold returns why nothing may be changed in a cluster; nil, and a nil answer, mean that
 	// there is no hold. Wake is called when a hold ends.
 	Hold func(cluster string) *hubclaim.Hold
+	// Answers reports whether a cluster has answered since somebody asked, and since when; if not, when to ask again. Where it
+	// is nil, only the status of a Cluster says that it was lost.
+	Answers lastcopy.Answers
 	// Seal signs the records of what was applied, where others may write them, too.
 	Seal seal.Seal
 	// Metrics is where the loop registers its metrics; nil registers none.

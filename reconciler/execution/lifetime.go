@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,7 +26,7 @@ type lifetime struct {
 		leftovers
 	}
 	remover *remover
-	last    lastcopy.Judge
+	last    *lastcopy.Judge
 }
 
 // workFinalizer keeps Works until their objects are gone, and ends them.
@@ -62,13 +63,18 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 		if s.leaves() && !meta.IsStatusConditionTrue(s.cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
 			return loop.Next{}, nil
 		}
-		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+		err := &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+		l.last.Tried(s.key, err)
+		return loop.Next{}, err
 	}
 	if err := l.last.Keeps(ctx, s.work, s.cluster); err != nil {
-		s.stays = &stay{why: err} // the binding loop wants the objects again if they are placed here by now
-		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: lastcopy.Again, Err: err}
+		if !lastcopy.Waits(err) {
+			s.stays = &stay{why: err} // the binding loop wants the objects again if they are placed here by now
+		}
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: lastcopy.Again(err), Err: err}
 	}
 	stays, err := l.removeAll(ctx, s)
+	l.last.Tried(s.key, errors.Join(stays, err))
 	if err != nil || stays == nil {
 		return loop.Next{}, err
 	}

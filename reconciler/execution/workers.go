@@ -51,6 +51,7 @@ type parts struct {
 	dispatch  *stagemetrics.Stage
 	wrote     *writecache.Cache[*workv1alpha1.Work]
 	delayed   *debounce.Debouncer[client.ObjectKey]
+	returns   lastcopy.Returns
 }
 
 // workFinalizer returns the piece that ends Works. In an agent it does not look at bindings, which agents cannot read.
@@ -75,14 +76,15 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	inspector := drift.New(cluster, p.retention, pauses, p.recorder, p.drifts)
 	way := link{cluster: cluster, connected: p.connected}
 	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
+	last := lastcopy.New(p.hub, lastcopy.Options{Bindings: p.options.Serves == nil, Answers: p.options.Answers, Returns: &p.returns, Clock: p.options.Clock})
 	announced, pods := &guard.Announced{}, symptoms.New(p.options.Clock, p.options.Patience)
 	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries, clock: p.options.Clock}
 	return &worker{
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
-		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced, pods},
+		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced, pods, last},
 
 		reader:   &workReader{hub: p.hub, wrote: p.wrote, finalizer: ends, connected: p.connected, manifests: manifests, records: applied},
-		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes, last: lastcopy.New(p.hub, p.options.Serves == nil)},
+		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes, last: last},
 		applier: &applier{
 			owners: asked, drift: inspector, gate: closed, pauses: pauses, sending: &owners.Sending{},
 			sender:  &sender{retention: p.retention, owners: asked, clock: p.options.Clock},

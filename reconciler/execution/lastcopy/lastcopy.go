@@ -1,8 +1,8 @@
-// Package lastcopy judges once more whether a Work that is being deleted may take its objects along, where its cluster
-// was lost before that was done.
+// Package lastcopy judges once more whether a Work that is being deleted may take its objects along, where its cluster, or
+// the control plane, was away before that was done.
 //
-// In go the Work and its Cluster, and from the cache its binding and the binding's other Works; out comes why the
-// objects stay for now. The package writes nothing and never calls a member.
+// In go the Work and its Cluster, from the cache its binding and the binding's other Works, and which clusters answer; out
+// comes why the objects stay for now. The package writes nothing. It has clusters asked whether they are there where that matters.
 package lastcopy
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,7 @@ type Kept struct {
 }
 
 func (k *Kept) Error() string {
-	return fmt.Sprintf("%s is healthy in none of the clusters that it is placed in (%s): this cluster was lost before the copy here was removed, and keeps it until one is",
+	return fmt.Sprintf("%s is healthy in none of the clusters that it is placed in (%s): this cluster or the control plane was away before the copy here was removed, which stays until one is",
 		k.Title, strings.Join(k.In, ", "))
 }
 
@@ -47,28 +48,69 @@ func Is(err error) bool {
 	return errors.As(err, &kept)
 }
 
-// Again is the pause before it is judged once more.
-const Again = 5 * time.Second
-
-// Judge reads what Keeps needs.
-type Judge struct {
-	hub   client.Reader
-	knows bool // whether bindings can be read here
+// unheard is why the objects stay for a moment: whether the healthy copy elsewhere is still there is not known yet.
+type unheard struct {
+	in    string
+	after time.Duration
 }
 
-// New returns a Judge that reads from the hub's cache. An agent cannot read bindings (knowsBindings is false): there it
-// keeps nothing.
-func New(hub client.Reader, knowsBindings bool) Judge { return Judge{hub, knowsBindings} }
+func (u *unheard) Error() string {
+	return fmt.Sprintf("this cluster or the control plane was away before the copy here was removed: whether the one in %s is still there is being asked", u.in)
+}
+
+// Waits reports whether an error of Keeps is about a moment only, and not worth telling.
+func Waits(err error) bool { return errors.As(err, new(*unheard)) }
+
+// again is the pause before it is judged once more.
+const again = 5 * time.Second
+
+// Again returns the pause after an error of Keeps before it is judged once more.
+func Again(err error) time.Duration {
+	var u *unheard
+	if errors.As(err, &u) {
+		return u.after
+	}
+	return again
+}
+
+// Options say what a Judge knows.
+type Options struct {
+	// Bindings says that bindings can be read here. An agent cannot: there nothing is kept.
+	Bindings bool
+	// Answers asks clusters whether they are there; nil: nobody does here, and what is stored is believed.
+	Answers Answers
+	// Returns is when clusters began to answer. It must not be nil if Answers is not.
+	Returns *Returns
+	// Clock is the time. It must not be nil if Answers is not.
+	Clock clock.PassiveClock
+}
+
+// Judge reads what Keeps needs, and remembers which removals failed. Use New. It is safe for use by several goroutines.
+type Judge struct {
+	hub      client.Reader
+	options  Options
+	failures failures
+}
+
+// New returns a Judge that reads from the hub's cache.
+func New(hub client.Reader, o Options) *Judge {
+	return &Judge{hub: hub, options: o, failures: failures{at: map[client.ObjectKey]time.Time{}}}
+}
 
 // Keeps returns a *Kept if a Work that is being deleted has to keep its objects, and nil if it may remove them. It
-// was decided that it may when other copies were healthy; since then its cluster has been lost, and they may be gone.
+// was decided that it may when other copies were healthy; since then its cluster was away, or nobody was there to look, and they may
+// be gone. A copy elsewhere counts if its cluster has answered since this one is back; until that is known the error is one of Waits.
 // What somebody has asked for is done all the same: that the template or its binding goes, that it is pruned there,
 // or that it leaves before it starts elsewhere, or that the cluster leaves the fleet. A Work whose objects stay anyway keeps
 // none.
 //
 // Other errors: the hub could not be read, so that nothing is known.
-func (j Judge) Keeps(ctx context.Context, work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) error {
-	if !j.knows || stays(work) || !cluster.DeletionTimestamp.IsZero() || !interrupted(work, cluster) || !served(work) {
+func (j *Judge) Keeps(ctx context.Context, work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) error {
+	if !j.options.Bindings || stays(work) || !cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	back, yes := j.interrupted(work, cluster)
+	if !yes || !served(work) {
 		return nil
 	}
 	b, found, err := j.binding(ctx, work)
@@ -76,16 +118,32 @@ func (j Judge) Keeps(ctx context.Context, work *workv1alpha1.Work, cluster *clus
 		return err
 	}
 	spec := plan.SpecOf(b)
+	if slices.Contains(plan.LeaveFirst(spec), cluster.Name) {
+		return nil
+	}
 	kept := &Kept{Title: title(spec)}
+	var waits *unheard
 	for _, target := range plan.Targets(spec) {
 		kept.In = append(kept.In, target.Name)
 		healthy, err := j.healthy(ctx, b, target.Name)
-		if err != nil || healthy {
+		if err != nil {
 			return err
 		}
+		if !healthy {
+			continue
+		}
+		after := j.confirm(target.Name, back)
+		if after == 0 {
+			return nil
+		}
+		if waits == nil || after < waits.after {
+			waits = &unheard{target.Name, after}
+		}
 	}
-	leavesFirst := slices.Contains(plan.LeaveFirst(spec), cluster.Name)
-	if len(kept.In) == 0 || leavesFirst {
+	switch {
+	case waits != nil:
+		return waits
+	case len(kept.In) == 0:
 		return nil
 	}
 	return kept
@@ -99,14 +157,37 @@ func stays(work *workv1alpha1.Work) bool {
 // noticed is how long it may take until a loss is known, which counts from its first sign: by default 30 s, and a probe.
 const noticed = time.Minute
 
-// interrupted reports whether the Work's deletion began when its cluster was not known to be lost yet, as it is by now, or whether
-// that was found before.
-func interrupted(work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) bool {
-	if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && c.Reason == Reason {
-		return true
+// interrupted reports whether the Work's deletion began before its cluster, or this process, was away, and since when both are
+// there; or whether that was found before. It did not if the cluster was known to be lost by then: somebody has asked for that.
+func (j *Judge) interrupted(work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) (back time.Time, yes bool) {
+	broken := false
+	if j.options.Answers != nil {
+		back, broken = j.broken(work, cluster.Name)
 	}
-	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	return failover.Away(cluster) && work.DeletionTimestamp.Time.Before(ready.LastTransitionTime.Add(noticed))
+	if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && c.Reason == Reason {
+		return back, true
+	}
+	if failover.Away(cluster) {
+		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+		return back, work.DeletionTimestamp.Time.Before(ready.LastTransitionTime.Add(noticed))
+	}
+	return back, broken
+}
+
+// settled is how long a cluster has to have answered until what is stored of its Works is believed: by then it has been compared with
+// what is there.
+const settled = 5 * time.Second
+
+// confirm returns how long to wait until a cluster that is said to have a healthy copy has answered since a time; zero if it has.
+func (j *Judge) confirm(cluster string, asked time.Time) time.Duration {
+	if j.options.Answers == nil {
+		return 0
+	}
+	since, yes, after := j.options.Answers(cluster, asked)
+	if !yes {
+		return after
+	}
+	return max(0, settled-j.options.Clock.Since(since))
 }
 
 // served reports whether the copy may have served somebody when its cluster was heard of last.
@@ -117,7 +198,7 @@ func served(work *workv1alpha1.Work) bool {
 }
 
 // binding returns the Work's binding; false if it is gone, or goes.
-func (j Judge) binding(ctx context.Context, work *workv1alpha1.Work) (workv1alpha2.Binding, bool, error) {
+func (j *Judge) binding(ctx context.Context, work *workv1alpha1.Work) (workv1alpha2.Binding, bool, error) {
 	key, owned := bindings.OwnerOf(work)
 	if !owned {
 		return nil, false, nil
@@ -133,8 +214,8 @@ func (j Judge) binding(ctx context.Context, work *workv1alpha1.Work) (workv1alph
 	return b, b.GetDeletionTimestamp() == nil && b.GetLabels()[bindings.IDLabel(b)] == bindings.IDOf(work), nil
 }
 
-// healthy reports whether a cluster that is heard of has a healthy copy.
-func (j Judge) healthy(ctx context.Context, b workv1alpha2.Binding, name string) (bool, error) {
+// healthy reports whether a cluster that is heard of has a healthy copy, by what is stored.
+func (j *Judge) healthy(ctx context.Context, b workv1alpha2.Binding, name string) (bool, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	switch err := j.hub.Get(ctx, client.ObjectKey{Name: name}, cluster, client.UnsafeDisableDeepCopy); {
 	case apierrors.IsNotFound(err):

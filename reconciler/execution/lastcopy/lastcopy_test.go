@@ -26,6 +26,7 @@ const id = "11111111-1111-1111-1111-111111111111"
 type world struct {
 	binding    *workv1alpha2.ResourceBinding
 	west, east *workv1alpha1.Work
+	copies     []*workv1alpha1.Work // elsewhere
 	clusters   map[string]*clusterv1alpha1.Cluster
 }
 
@@ -44,6 +45,46 @@ func work(cluster string, health workv1alpha1.ResourceHealth) *workv1alpha1.Work
 	}
 }
 
+// newWorld returns the world in which west was lost after the deletion began, and east, too.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	const no = metav1.ConditionFalse
+	w := &world{
+		binding: &workv1alpha2.ResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: id}},
+			Spec: workv1alpha2.ResourceBindingSpec{
+				Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+				Clusters: []workv1alpha2.TargetCluster{{Name: "east"}},
+			},
+		},
+		west: work("west", workv1alpha1.ResourceHealthy), east: work("east", workv1alpha1.ResourceHealthy),
+		clusters: map[string]*clusterv1alpha1.Cluster{
+			"west": ready("west", no, clusterv1alpha1.ClusterAnswersAgainReason, 200),
+			"east": ready("east", no, clusterv1alpha1.ClusterNotReachableReason, 250),
+		},
+	}
+	w.west.DeletionTimestamp, w.west.Finalizers = &metav1.Time{Time: time.Unix(100, 0)}, []string{"a/b"}
+	return w
+}
+
+// hub returns the hub that has what is in the world.
+func (w *world) hub() client.Client {
+	objs := []client.Object{w.west}
+	if w.east != nil {
+		objs = append(objs, w.east)
+	}
+	if w.binding != nil {
+		objs = append(objs, w.binding)
+	}
+	for _, c := range w.copies {
+		objs = append(objs, c)
+	}
+	for _, c := range w.clusters {
+		objs = append(objs, c)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objs...).Build()
+}
+
 // ready is a cluster whose condition Ready is so since that second.
 func ready(name string, status metav1.ConditionStatus, reason string, since int64) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: clusterv1alpha1.ClusterStatus{
@@ -51,12 +92,12 @@ func ready(name string, status metav1.ConditionStatus, reason string, since int6
 	}}
 }
 
-const text = "Deployment shop/web is healthy in none of the clusters that it is placed in (east): this cluster was lost before the copy here was removed, and keeps it until one is"
+const text = "Deployment shop/web is healthy in none of the clusters that it is placed in (east): this cluster or the control plane was away before the copy here was removed, which stays until one is"
 
 // TestKeeps: what was decided when another copy was healthy counts no more once the cluster was lost in between, and that copy is gone.
 func TestKeeps(t *testing.T) {
 	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
-	const again, away = clusterv1alpha1.ClusterAnswersAgainReason, clusterv1alpha1.ClusterNotReachableReason
+	const away = clusterv1alpha1.ClusterNotReachableReason
 	for name, tc := range map[string]struct {
 		change func(w *world)
 		want   string
@@ -69,7 +110,7 @@ func TestKeeps(t *testing.T) {
 		"it is not there any more":                          {func(w *world) { w.clusters["east"] = ready("east", yes, "a", 1); w.east = nil }, text},
 		"that cluster has left the fleet":                   {func(w *world) { delete(w.clusters, "east") }, text},
 		"the loss was not known yet":                        {func(w *world) { w.clusters["west"] = ready("west", no, away, 41) }, text},
-		"it is placed here again":                           {func(w *world) { w.binding.Spec.Clusters[0].Name = "west" }, "Deployment shop/web is healthy in none of the clusters that it is placed in (west): this cluster was lost before the copy here was removed, and keeps it until one is"},
+		"it is placed here again":                           {func(w *world) { w.binding.Spec.Clusters[0].Name = "west" }, "Deployment shop/web is healthy in none of the clusters that it is placed in (west): this cluster or the control plane was away before the copy here was removed, which stays until one is"},
 		"it was kept before, and the cluster is well again": {func(w *world) { w.clusters["west"] = ready("west", yes, "a", 300); kept(w.west, lastcopy.Reason) }, text},
 
 		"it is healthy there":                            {func(w *world) { w.clusters["east"] = ready("east", yes, "a", 1) }, ""},
@@ -97,32 +138,11 @@ func TestKeeps(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{
-				binding: &workv1alpha2.ResourceBinding{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: id}},
-					Spec: workv1alpha2.ResourceBindingSpec{
-						Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
-						Clusters: []workv1alpha2.TargetCluster{{Name: "east"}},
-					},
-				},
-				west: work("west", workv1alpha1.ResourceHealthy), east: work("east", workv1alpha1.ResourceHealthy),
-				clusters: map[string]*clusterv1alpha1.Cluster{"west": ready("west", no, again, 200), "east": ready("east", no, away, 250)},
-			}
-			w.west.DeletionTimestamp, w.west.Finalizers = &metav1.Time{Time: time.Unix(100, 0)}, []string{"a/b"}
+			w := newWorld(t)
 			tc.change(w)
-			objs := []client.Object{w.west}
-			if w.east != nil {
-				objs = append(objs, w.east)
-			}
-			if w.binding != nil {
-				objs = append(objs, w.binding)
-			}
-			for _, c := range w.clusters {
-				objs = append(objs, c)
-			}
-			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objs...).Build()
+			hub := w.hub()
 			got := ""
-			if err := lastcopy.New(hub, true).Keeps(t.Context(), w.west, w.clusters["west"]); err != nil {
+			if err := lastcopy.New(hub, lastcopy.Options{Bindings: true}).Keeps(t.Context(), w.west, w.clusters["west"]); err != nil {
 				if got = err.Error(); !lastcopy.Is(err) {
 					t.Errorf("it is no Kept: %v", err)
 				}
@@ -130,7 +150,7 @@ func TestKeeps(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if err := lastcopy.New(hub, false).Keeps(t.Context(), w.west, w.clusters["west"]); err != nil {
+			if err := lastcopy.New(hub, lastcopy.Options{}).Keeps(t.Context(), w.west, w.clusters["west"]); err != nil {
 				t.Errorf("an agent keeps it: %v", err)
 			}
 		})

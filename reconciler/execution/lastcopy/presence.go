@@ -1,0 +1,112 @@
+package lastcopy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+)
+
+// Answers reports whether a cluster has answered since somebody asked, and since when it does without a break;
+// if it has not, it is asked, and again is when to look.
+type Answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
+
+// Returns is when clusters began to answer this process: at its start, or after a break. Its zero value knows of none. It
+// is safe for use by several goroutines.
+type Returns struct {
+	mu sync.Mutex
+	of map[string]time.Time
+}
+
+// Note records that a cluster began to answer.
+func (r *Returns) Note(cluster string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note(cluster, now)
+}
+
+func (r *Returns) note(cluster string, now time.Time) {
+	if r.of == nil {
+		r.of = map[string]time.Time{}
+	}
+	r.of[cluster] = now
+}
+
+// last returns when a cluster began to answer: now if that is not known.
+func (r *Returns) last(cluster string, now time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.of[cluster]; !known {
+		r.note(cluster, now)
+	}
+	return r.of[cluster]
+}
+
+// failures is when removals last failed as their cluster could not be reached.
+type failures struct {
+	mu sync.Mutex
+	at map[client.ObjectKey]time.Time
+}
+
+func (f *failures) of(work client.ObjectKey) (at time.Time, failed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, failed = f.at[work]
+	return at, failed
+}
+
+// Tried notes how a removal went. One that did not reach its cluster was interrupted, however soon that is back, and whether or not
+// anybody else has noticed.
+func (j *Judge) Tried(work client.ObjectKey, err error) {
+	if j.options.Answers == nil || !unreached(err) {
+		return
+	}
+	j.failures.mu.Lock()
+	defer j.failures.mu.Unlock()
+	j.failures.at[work] = j.options.Clock.Now()
+}
+
+// Forget drops what is kept of a Work that is gone.
+func (j *Judge) Forget(work client.ObjectKey) {
+	j.failures.mu.Lock()
+	defer j.failures.mu.Unlock()
+	delete(j.failures.at, work)
+}
+
+// unreached reports whether an error of a removal says that the cluster was not reached: it, or what stands before it, did
+// not answer.
+func unreached(err error) bool {
+	var blocked *waitqueue.Blocked
+	if errors.As(err, &blocked) {
+		return blocked.Cause.Event == waitqueue.OnProof
+	}
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return slices.Contains([]int32{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, answer.Status().Code)
+	}
+	var transport *url.Error
+	return errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// broken reports whether this process has missed the cluster since the deletion of a Work began, and since when it is back. Timestamps are
+// cut to seconds: one of the second in which it came back counts as before.
+func (j *Judge) broken(work *workv1alpha1.Work, cluster string) (back time.Time, yes bool) {
+	back = j.options.Returns.last(cluster, j.options.Clock.Now())
+	yes = work.DeletionTimestamp.Time.Before(back)
+	if at, failed := j.failures.of(client.ObjectKeyFromObject(work)); failed {
+		yes = true
+		if at.After(back) {
+			back = at
+		}
+	}
+	return back, yes
+}
