@@ -7,58 +7,60 @@ package silence
 import "time"
 
 const (
-	// calm is how long nothing turns until a cluster is taken for one that does not come and go.
+	// calm is how long after it was told to be silent a cluster is taken for one that does not come and go.
 	calm = 10 * time.Minute
-	// firstPause and lastPause are the shortest and the longest pause between two turns of a cluster that comes and goes;
-	// the first two turns have none between them.
+	// firstPause and lastPause are how long at least, and at most, one that was told to be silent is not told to be so again.
 	firstPause = 30 * time.Second
 	lastPause  = 5 * time.Minute
 )
 
 // Cluster is what was decided about a cluster. The zero value is one that is heard of.
 type Cluster struct {
-	// Silent says that what the cluster reported last does not count.
+	// Silent says that what the cluster reported last does not count. One that is heard of is never Silent.
 	Silent bool
-	// Since is since when nothing is heard of it; zero if it is heard of. It may be silent without being Silent yet, or be
-	// Silent yet without being silent any more.
+	// Since is since when nothing is heard of it; zero if it is heard of. It may be silent without being Silent yet.
 	Since time.Time
 	// Turns is how often what loops made of it had to be looked at anew: Silent changed, or would have but for a pause.
 	Turns int
 
-	missed bool          // Silent would have changed in this pause
-	turned time.Time     // when Silent last changed
-	pause  time.Duration // how long it then stays as it is
+	missed bool          // it was silent for long enough, and never Silent for that
+	paused time.Time     // when the last pause began
+	pause  time.Duration // how long it is
 }
 
 // Look returns what is decided about a cluster at a time: it is Silent once nothing was heard of it for the duration
-// after, and no more once it is heard of. One that comes and goes turns less and less often; whoever looked meanwhile may
-// have seen it as it was, and so looks again after the pause. Since is zero for a cluster that is heard of. Again is
-// when to look again although nothing happens; 0 for never.
+// after, and no more as soon as it is heard of. One that comes and goes becomes Silent less and less often; whoever looked
+// meanwhile may have seen it as it was, and so looks again after the pause. Since is zero for a cluster that is heard of.
+// Again is when to look again although nothing happens; 0 for never.
 func (c Cluster) Look(since time.Time, after time.Duration, now time.Time) (next Cluster, again time.Duration) {
 	next = c
 	if next.Since = since; !since.IsZero() && !c.Since.IsZero() && c.Since.Before(since) {
 		next.Since = c.Since // the same silence, for another reason
 	}
 	is, due := !next.Since.IsZero(), now
-	if is {
+	switch {
+	case c.Silent && !is:
+		next.Silent, next.Turns = false, c.Turns+1
+		return next, 0
+	case c.Silent:
+		return next, 0
+	case is:
 		due = next.Since.Add(after)
+	case c.missed, !c.Since.IsZero() && !c.Since.Add(after).After(now):
+		next.missed = true
+	default:
+		return next, 0
 	}
-	if is == c.Silent {
-		if due = now; !c.missed {
-			return next, 0
-		}
-	}
-	recent := !c.turned.IsZero() && now.Sub(c.turned) < calm
-	if until := c.turned.Add(c.pause); recent && until.After(due) {
-		next.missed = c.missed || !due.After(now) && until.After(now)
+	recent := !c.paused.IsZero() && now.Sub(c.paused) < calm
+	if until := c.paused.Add(c.pause); recent && until.After(due) {
 		due = until
 	}
 	if due.After(now) {
 		return next, due.Sub(now)
 	}
-	next.Silent, next.Turns, next.missed, next.turned, next.pause = is, c.Turns+1, false, now, 0
+	next.Silent, next.Turns, next.missed, next.paused, next.pause = is, c.Turns+1, false, now, firstPause
 	if recent {
-		next.pause = min(max(2*c.pause, firstPause), lastPause)
+		next.pause = min(2*c.pause, lastPause)
 	}
 	return next, 0
 }

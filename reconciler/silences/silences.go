@@ -30,7 +30,7 @@ type Options struct {
 	After time.Duration
 	// Since returns since when nothing is heard of a cluster; zero for one that is heard of.
 	Since func(c *clusterv1alpha1.Cluster) time.Time
-	// Turned is called after a cluster fell silent, or is heard of again, and after a pause in which it was so for a while.
+	// Turned is called after a cluster fell silent, or is heard of again, and after a pause in which it was silent for a while.
 	// If it fails it is called again.
 	Turned func(ctx context.Context, cluster string) error
 	// Clock is the time; nil means the machine's.
@@ -98,7 +98,7 @@ func (w *Watch) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// Silent returns which of the clusters are silent, and since when.
+// Silent returns which of the clusters are silent, and since when. None that is heard of is among them.
 func (w *Watch) Silent(ctx context.Context, clusters []string) (map[string]time.Time, error) {
 	var out map[string]time.Time
 	for _, name := range clusters {

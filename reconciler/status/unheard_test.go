@@ -23,7 +23,8 @@ import (
 )
 
 // TestUnheard: a minute after a cluster fell silent, what it reported last does not count in templates any more. What is placed
-// there is looked at once for each change, where its status depends on it.
+// there is looked at once for each change, where its status depends on it. It counts at once that one is heard of again, however
+// often it came and went.
 func TestUnheard(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	clock := clocktesting.NewFakePassiveClock(noon)
@@ -64,6 +65,12 @@ func TestUnheard(t *testing.T) {
 		{"for a minute", time.Minute, metav1.ConditionFalse, 0, outcome{Looked: []string{"leaving", "web"}, counts: counts{4, 2, 2}}},
 		{"for another reason since", 65 * time.Second, metav1.ConditionUnknown, time.Minute, outcome{counts: counts{4, 2, 2}}},
 		{"it is heard of again", 2 * time.Minute, metav1.ConditionTrue, 2 * time.Minute, outcome{Looked: []string{"leaving", "web"}, counts: counts{4, 4, 0}}},
+		{"it is lost a second time", 195 * time.Second, metav1.ConditionFalse, 130 * time.Second, outcome{Looked: []string{"leaving", "web"}, counts: counts{4, 2, 2}}},
+		{"and heard of a moment later", 196 * time.Second, metav1.ConditionTrue, 196 * time.Second, outcome{Looked: []string{"leaving", "web"}, counts: counts{4, 4, 0}}},
+		{"it is lost a third time", 260 * time.Second, metav1.ConditionFalse, 200 * time.Second, outcome{Looked: []string{"leaving", "web"}, counts: counts{4, 2, 2}}},
+		{"and heard of a moment later, too", 261 * time.Second, metav1.ConditionTrue, 261 * time.Second, outcome{Looked: []string{"leaving", "web"}, counts: counts{4, 4, 0}}},
+		{"a fourth loss counts after a pause", 325 * time.Second, metav1.ConditionFalse, 265 * time.Second, outcome{Again: 55 * time.Second, counts: counts{4, 4, 0}}},
+		{"what it missed is looked at after that", 330 * time.Second, metav1.ConditionTrue, 330 * time.Second, outcome{Again: 50 * time.Second, counts: counts{4, 4, 0}}},
 	} {
 		clock.SetTime(noon.Add(step.at))
 		west.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: step.status, LastTransitionTime: metav1.NewTime(noon.Add(step.since))}}
