@@ -10,7 +10,7 @@ var (
 	preamble = regexp.MustCompile(`rpc error: code = \w+ desc = `)
 	// named is where a message names the image, before it says more.
 	named = regexp.MustCompile(`(?:image|reference) "([^"]+)": `)
-	// request is what was asked of a registry; the address may have credentials in it.
+	// request is what was asked of a registry; why that failed follows.
 	request = regexp.MustCompile(`failed to do request: \w+ "[^"]*": `)
 )
 

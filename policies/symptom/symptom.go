@@ -56,11 +56,12 @@ func Of(pods []*corev1.Pod) Symptom {
 		return fmt.Sprintf("%d of %d %s", all.count[reason], len(pods), plural(len(pods)))
 	}
 	first := all.reasons[0]
-	text := describe(first, all.says[first]) + " (" + of(first) + ")"
+	out := told(first, all.says[first])
+	out.Text += " (" + of(first) + ")"
 	for _, reason := range all.reasons[1:] {
-		text += fmt.Sprintf("; %s (%s)", reason, of(reason))
+		out.Text += fmt.Sprintf("; %s (%s)", told(reason, "").Text, of(reason))
 	}
-	return Symptom{Reason: first, Text: text}
+	return out
 }
 
 // Told is Of as it may be told to more people than may read the Pods: without what programs in containers wrote, of the
@@ -70,8 +71,7 @@ func Told(pods []*corev1.Pod) Symptom {
 	if len(all.reasons) == 0 {
 		return Symptom{}
 	}
-	first := all.reasons[0]
-	return Symptom{Reason: first, Text: describe(first, all.says[first])}
+	return told(all.reasons[0], all.says[all.reasons[0]])
 }
 
 // inTurn are reasons between which kubelets go back and forth: something fails, and they wait before they try it again.
@@ -116,10 +116,12 @@ func plural(pods int) string {
 	return "Pods"
 }
 
-// describe returns a reason with its message.
-func describe(reason, message string) string {
-	message = excerpt.Runes(strings.Join(strings.Fields(message), " "), longestMessage)
-	return strings.TrimSuffix(reason+": "+message, ": ")
+// told returns the symptom of a reason with its message. Whatever is told of a cluster's words goes through here: it is one line
+// that is not too long, and has no credentials of an address.
+func told(reason, message string) Symptom {
+	reason = excerpt.Line(withoutCredentials(reason))
+	message = excerpt.Runes(excerpt.Line(withoutCredentials(message)), longestMessage)
+	return Symptom{Reason: reason, Text: strings.TrimSuffix(reason+": "+message, ": ")}
 }
 
 // combined begins the message of an Event that stands for several, and says nothing of why.
@@ -127,7 +129,7 @@ const combined = "(combined from similar events): "
 
 // FromEvent returns that of a Warning of a cluster.
 func FromEvent(reason, message string) Symptom {
-	return Symptom{Reason: reason, Text: describe(reason, strings.TrimPrefix(message, combined))}
+	return told(reason, strings.TrimPrefix(message, combined))
 }
 
 // finding is what keeps one Pod from being well; the zero value for nothing.

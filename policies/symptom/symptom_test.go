@@ -1,6 +1,7 @@
 package symptom
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,12 +63,17 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestTold: that an Event stands for several says nothing of why.
+// TestTold: that an Event stands for several says nothing of why. No credentials of an address are repeated, and it is one line.
 func TestTold(t *testing.T) {
 	want := Symptom{Reason: "FailedCreate", Text: "FailedCreate: exceeded quota: small"}
-	for _, message := range []string{"exceeded quota: small", "(combined from similar events): exceeded quota: small"} {
+	for _, message := range []string{"exceeded quota: small", "(combined from similar events): exceeded quota: small", "exceeded\n\x00quota:\u2028small"} {
 		if got := FromEvent("FailedCreate", message); got != want {
 			t.Errorf("%q: %+v, want %+v", message, got, want)
 		}
+	}
+	secret := strings.Repeat("hunter2", 30)
+	want = Symptom{Reason: "Failed", Text: "Failed: Post https://hook.example/mutate: EOF"}
+	if got := FromEvent("Failed\u200b", "Post https://bob:"+secret+"@hook.example/mutate?token="+secret+": EOF"); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -20,6 +20,8 @@ func TestToldToAll(t *testing.T) {
 		"the image cannot be pulled": {[]string{pull, well}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
 		"its runtime says more than that": {[]string{`{phase: Pending, containerStatuses: [{name: app, state: {waiting: {reason: ErrImagePull, message: 'rpc error: code = NotFound desc = failed to pull and unpack image "docker.io/acme/web:1": failed to resolve reference "docker.io/acme/web:1": docker.io/acme/web:1: not found'}}}]}`},
 			Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: docker.io/acme/web:1: not found"}},
+		"a registry's answer has credentials in its address, and lines": {[]string{`{phase: Pending, containerStatuses: [{name: app, state: {waiting: {reason: ErrImagePull, message: "failed to resolve reference \"r/a:1\": unexpected status from GET request to https://bob:hunter2@reg.example/token?account=bob&password=hunter2&X-Amz-Signature=abcdef: 401\r\n\e[31mUnauthorized\u202e"}}}]}`},
+			Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: r/a:1: unexpected status from GET request to https://reg.example/token: 401 [31mUnauthorized"}},
 		"more than one cannot pull": {[]string{pull, pull}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
 		"something else besides":    {[]string{pull, pull, `{phase: Failed, reason: Evicted, message: The node was low on memory}`}, Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1"}},
 		"a key is not there": {[]string{`{phase: Pending, containerStatuses: [{name: app, state: {waiting: {reason: CreateContainerConfigError, message: 'secret "db" not found'}}}]}`},

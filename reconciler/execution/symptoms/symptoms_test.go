@@ -183,7 +183,7 @@ func TestWhatItSays(t *testing.T) {
 		"nothing of Pods of others":            {[]corev1.Pod{other}, deployment(unhealthy), ""},
 		"a reason that no condition may have":  {[]corev1.Pod{waiting("no such thing", "")}, deployment(unhealthy), "1: PodsNotReady: no such thing: container app"},
 		"a reason without end":                 {[]corev1.Pod{waiting(strings.Repeat("x", 2000), "")}, deployment(unhealthy), "1: PodsNotReady: " + strings.Repeat("x", 509) + "…"},
-		"what a terminal would obey":           {[]corev1.Pod{waiting("ErrImagePull", "\x1b[2J")}, deployment(unhealthy), `1: ErrImagePull: ErrImagePull: \u001b[2J`},
+		"what a terminal would obey":           {[]corev1.Pod{waiting("ErrImagePull", "\x1b[2J")}, deployment(unhealthy), `1: ErrImagePull: ErrImagePull: [2J`},
 		"nothing if it has no Pods at all yet": {nil, deployment(unhealthy), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

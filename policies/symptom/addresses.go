@@ -1,0 +1,83 @@
+package symptom
+
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	// opening is what comes between the scheme of an address and the rest.
+	opening = "://"
+	// hidden stands for the rest of an address of which it is not known where its credentials end.
+	hidden = "…"
+)
+
+// host is what an address begins with where no credentials are in it, or an end of it that was cut off.
+var host = regexp.MustCompile(`^(\[[^\[\]@]*\]|[^:@\[\]]*)(:[0-9]*)?$`)
+
+// withoutCredentials returns text with no more of its addresses, such as https://bob:secret@host/path?token=secret, than
+// their scheme, host and path.
+func withoutCredentials(text string) string {
+	// From the last to the first: the path or the query of one may have another one in it.
+	for at := strings.LastIndex(text, opening); at >= 0; at = strings.LastIndex(text[:at], opening) {
+		from := at + len(opening)
+		if to := from + endOfAddress(text[:at], text[from:]); to > from {
+			text = text[:from] + bare(text[from:to]) + text[to:]
+		}
+	}
+	return text
+}
+
+// endOfAddress returns where in the text after its opening an address ends: with the quotation mark that it began with, at a
+// space or a mark that is in none, or, unless that is all of it, at the punctuation before those.
+func endOfAddress(before, after string) int {
+	before = strings.TrimRightFunc(before, ofScheme)
+	if mark := before[max(0, len(before)-1):]; mark != "" && strings.Contains("\"'`", mark) {
+		return closing(after, mark, backslashes(before[:len(before)-1]))
+	}
+	end := strings.IndexFunc(after, func(r rune) bool { return strings.ContainsRune(" \t\r\n\v\f\"<>`", r) })
+	if end < 0 {
+		end = len(after)
+	}
+	return len(strings.TrimRight(after[:end], `:;,.)]}'\`))
+}
+
+func ofScheme(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("+-.", r)
+}
+
+// closing returns where the quotation ends that began with a mark after so many backslashes; with the text where it does not.
+func closing(text, mark string, escapes int) int {
+	for at := 0; ; {
+		next := strings.Index(text[at:], mark)
+		if next < 0 {
+			return len(text)
+		}
+		if at += next; backslashes(text[:at]) <= escapes {
+			return at - min(escapes, backslashes(text[:at]))
+		}
+		at += len(mark)
+	}
+}
+
+// backslashes returns how many a text ends with.
+func backslashes(text string) int { return len(text) - len(strings.TrimRight(text, `\`)) }
+
+// bare returns the rest of an address without credentials: its host and path.
+func bare(address string) string {
+	path, _, asked := strings.Cut(strings.ReplaceAll(address, "#", "?"), "?")
+	authority, rest, slash := strings.Cut(path, "/")
+	authority = authority[strings.LastIndex(authority, "@")+1:]
+	if slash {
+		rest = "/" + rest
+	}
+	if host.MatchString(authority) {
+		return authority + rest
+	}
+	// A password may have what an address has elsewhere, and it may have been cut off.
+	at := strings.LastIndex(rest, "@")
+	if asked || at < 0 {
+		return hidden
+	}
+	return bare(rest[at+1:])
+}
