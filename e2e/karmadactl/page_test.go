@@ -95,6 +95,19 @@ spec:
     spec: {containers: [{name: web, image: "%s/web:1"}]}
 `
 
+// leftOver is what Karmada left in a cluster where nothing asks for it any more.
+const leftOver = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: aggregated, namespace: default, labels: {karmada.io/managed: "true"}, annotations: {work.karmada.io/name: aggregated-5bdc8d9b4f, work.karmada.io/namespace: karmada-es-west}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: aggregated}}
+  template:
+    metadata: {labels: {app: aggregated}}
+    spec: {containers: [{name: it, image: "registry.example/it:1"}]}
+`
+
 // itsPrograms stand for Karmada's, in the cluster that it runs in.
 const itsPrograms = `
 apiVersion: v1
@@ -168,6 +181,9 @@ func TestThePage(t *testing.T) {
 	if explained := m.shell(`KUBECONFIG=$PWD/hub/admin.kubeconfig flotilla explain deployment/web -n shop`); !strings.Contains(explained, "east 4, west 2") {
 		t.Errorf("it runs elsewhere:\n%s", explained)
 	}
+	if listed := m.shell(leftOvers.FindString(over)); !regexp.MustCompile(`default +aggregated +<none>`).MatchString(listed) || !regexp.MustCompile(`shop +web +[0-9a-f-]{36}`).MatchString(listed) {
+		t.Errorf("it is not seen what is left over in west:\n%s", listed)
+	}
 
 	m.shell(back)
 	if diff := cmp.Diff(before, m.running(4, 2)); diff != "" {
@@ -183,6 +199,9 @@ func TestThePage(t *testing.T) {
 
 // block is a shell's block of a page.
 var block = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// leftOvers is the command of the page that shows what Karmada left in a cluster.
+var leftOvers = regexp.MustCompile(`(?m)^kubectl .*\n  -o custom-columns=.*`)
 
 // commands are those of the page: before the control plane is started, what starts it, after that, and those
 // that lead back.
@@ -235,7 +254,7 @@ func (m move) prepare() {
 	}
 	for _, at := range []struct{ config, manifests string }{
 		{"karmada.config", fromKarmada}, {"host.config", itsPrograms},
-		{"east.config", fmt.Sprintf(asKarmadaLeavesIt, "east", 4, "registry.example")}, {"west.config", fmt.Sprintf(asKarmadaLeavesIt, "west", 2, "mirror.example")},
+		{"east.config", fmt.Sprintf(asKarmadaLeavesIt, "east", 4, "registry.example")}, {"west.config", fmt.Sprintf(asKarmadaLeavesIt, "west", 2, "mirror.example")}, {"west.config", leftOver},
 	} {
 		m.shell("kubectl --kubeconfig " + at.config + " create --field-manager=karmada-controller-manager -f - <<'END'\n" + at.manifests + "END\n")
 	}
