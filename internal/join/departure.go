@@ -79,8 +79,19 @@ const (
 
 // Observe records the state of the cluster; nil means that it is gone.
 func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	d.begin()
+	known, err := d.Look(ctx, cluster)
 	d.begun = true
+	if err == nil && known && cluster != nil {
+		d.report(ctx)
+	}
+	return err
+}
+
+// Look is Observe where the registration is still to be removed, so that nothing is
+// waited for yet: of a cluster whose agent has been silent for long, all Works may go in
+// the same moment as that. known is false where the caller may not list the Works.
+func (d *Departure) Look(ctx context.Context, cluster *clusterv1alpha1.Cluster) (known bool, err error) {
+	d.begin()
 	if cluster != nil {
 		d.pull = cluster.Spec.SyncMode == clusterv1alpha1.Pull
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
@@ -88,7 +99,7 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		if d.pull && outlook.Reached(cluster) { // as the agent says itself
 			d.voice.spoke(ready.LastTransitionTime.Time, d.Clock.Now())
 		}
-		d.well = outlook.Reached(d.lately(ctx, cluster))
+		d.well = outlook.Reached(lately(ctx, d, cluster))
 		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
 		if d.well { // Works of a cluster that is reached go only when their objects are removed
 			clear(d.doubt)
@@ -96,7 +107,7 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	remaining, known, err := d.works(ctx, cluster == nil)
 	if err != nil || !known {
-		return err
+		return known, err
 	}
 	for work, objects := range d.remaining {
 		if _, there := remaining[work]; !there {
@@ -108,10 +119,7 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		maps.Copy(d.left, d.doubt)
 		clear(d.doubt)
 	}
-	if cluster != nil {
-		d.report(ctx)
-	}
-	return nil
+	return true, nil
 }
 
 // byItsAnswer returns the cluster as it is now by its own answer: the condition of one in push
@@ -119,7 +127,7 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 // removed.
 func byItsAnswer(ctx context.Context, d *Departure, cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	if cluster.Spec.SyncMode != clusterv1alpha1.Push || d.Answers == nil || !outlook.Reached(cluster) {
-		return d.lately(ctx, cluster)
+		return lately(ctx, d, cluster)
 	}
 	d.begin()
 	if d.listen(ctx); !d.voice.mute {
@@ -136,7 +144,7 @@ func byItsAnswer(ctx context.Context, d *Departure, cluster *clusterv1alpha1.Clu
 // lately returns the cluster with its present reason. The condition of a cluster
 // in push mode stays NotReachable for a while after it answers again, although
 // its objects are removed by then.
-func (d *Departure) lately(ctx context.Context, cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
+func lately(ctx context.Context, d *Departure, cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil || ready.Reason != clusterv1alpha1.ClusterNotReachableReason || cluster.Spec.SyncMode != clusterv1alpha1.Push || d.Answers == nil {
 		return cluster

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -17,7 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
@@ -242,6 +246,51 @@ func TestWhatAClusterKeeps(t *testing.T) {
 			left.predict(tc.will)
 			if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatIsLetGoOfAtOnce: what runs in a cluster whose agent has been silent for long is known before the
+// registration goes, as the control plane lets go of all of it in the same moment.
+func TestWhatIsLetGoOfAtOnce(t *testing.T) {
+	for name, leaves := range map[string]bool{"what is placed there": false, "what is about to leave it": true} {
+		t.Run(name, func(t *testing.T) {
+			work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("edge"), Name: "one", Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer}}}
+			work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
+				Raw: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":"web"}}`),
+			}}}
+			edge := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+			edge.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionUnknown, Reason: clusterv1alpha1.ClusterStatusUnknownReason}}
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, edge).WithInterceptorFuncs(interceptor.Funcs{
+				Delete: func(ctx context.Context, hub client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+					if err := hub.Delete(ctx, obj, opts...); err != nil {
+						return err
+					}
+					if _, is := obj.(*clusterv1alpha1.Cluster); is {
+						work.Finalizers = nil
+						return errors.Join(hub.Update(ctx, work), client.IgnoreNotFound(hub.Delete(ctx, work)))
+					}
+					return nil
+				},
+			}).Build()
+			if leaves {
+				if err := hub.Delete(t.Context(), work); err != nil {
+					t.Fatal(err)
+				}
+				if err := hub.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := &cobra.Command{}
+			cmd.SetErr(io.Discard)
+			cmd.SetContext(t.Context())
+			u, left := &unregistering{name: "edge", wait: time.Minute}, &leftovers{departure: &join.Departure{Name: "edge", Hub: hub}, pull: true}
+			if err := u.leave(cmd, hub, left); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"Deployment default/web"}, left.departure.Left()); diff != "" {
+				t.Errorf("what stays (-want +got):\n%s", diff)
 			}
 		})
 	}

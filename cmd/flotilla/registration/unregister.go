@@ -235,8 +235,12 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, left *lefto
 	return u.follow(cmd, hub, cluster, left.departure)
 }
 
-// follow removes the registration, and waits until it is gone.
+// follow removes the registration, and waits until it is gone. It looks before what there is: of a cluster
+// whose agent has been silent for long, all may be let go of in the moment in which the registration goes.
 func (u *unregistering) follow(cmd *cobra.Command, hub client.Client, cluster *clusterv1alpha1.Cluster, d *join.Departure) error {
+	if _, err := d.Look(cmd.Context(), cluster); err != nil {
+		return u.describe(err)
+	}
 	if err := hub.Delete(cmd.Context(), cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
 		return u.describe(err)
 	}
