@@ -16,6 +16,8 @@ func TestRevisions(t *testing.T) {
 		"what is short already": {"main@sha1:7d1cca4d", "main@sha1:7d1cca4d"},
 		"what is no commit":     {"secret " + sha1, "secret " + sha1},
 		"what only begins so":   {"main@sha1:" + sha1 + "-dirty.x" + sha1, "main@sha1:7d1cca4d-dirty.x" + sha1},
+		"a value to copy":       {"revision main@sha1:" + sha1 + ": allow it: \"main@sha1:" + sha1 + ",secret/a\", at " + "main@sha1:" + sha1, "revision main@sha1:7d1cca4d: allow it: \"main@sha1:" + sha1 + ",secret/a\", at main@sha1:7d1cca4d"},
+		"what was cut":          {"allow it: \"main@sha1:" + sha1, "allow it: \"main@sha1:7d1cca4d"},
 		"what is longer":        {"sha1:" + sha256 + "00", "sha1:" + sha256 + "00"},
 	} {
 		if got := excerpt.Revisions(tc.text); got != tc.want {
