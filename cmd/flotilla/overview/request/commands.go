@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,7 +40,11 @@ func (o *requestOptions) requester(out io.Writer) (*requester, error) {
 		return nil, fleet.Describe(err)
 	}
 	namespace, _, err := o.flags.Factory().ToRawKubeConfigLoader().Namespace()
-	return &requester{hub: hub, clock: o.clock, out: out, namespace: namespace, timeout: o.timeout}, fleet.Describe(err)
+	quiet := quietPipe
+	if printers.IsTerminal(out) {
+		quiet = quietTerminal
+	}
+	return &requester{hub: hub, clock: o.clock, out: out, namespace: namespace, timeout: o.timeout, quiet: quiet}, fleet.Describe(err)
 }
 
 // perKind adds "VERB source git" and "VERB kustomization" to a verb.

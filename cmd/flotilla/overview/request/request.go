@@ -78,6 +78,8 @@ type requester struct {
 	out       io.Writer
 	namespace string
 	timeout   time.Duration
+	// quiet is how long a wait prints nothing at most.
+	quiet time.Duration
 }
 
 func (r *requester) say(glyph, format string, args ...any) {
@@ -149,9 +151,12 @@ type waiting struct {
 	message string
 	// latest is the last seen object if it waits for dependencies; nil if not.
 	latest client.Object
+	// seen is the last seen object; nil for none.
+	seen  client.Object
+	signs signs
 }
 
-// lookAgain is how often the dependencies of a waiting object are read, because it does not report them.
+// lookAgain is how often what a waiting object does not report itself is looked at: its dependencies, and the time.
 const lookAgain = 2 * time.Second
 
 // watch watches the object until the wait is over, or the connection ends.
@@ -167,11 +172,13 @@ func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
 			return false, nil
 		case <-w.clock.After(lookAgain):
 			if w.latest == nil {
+				w.alive(ctx)
 				continue
 			}
 			if ended, err := w.judge(ctx, w.latest); ended {
 				return true, err
 			}
+			w.alive(ctx)
 		case event, open := <-watcher.ResultChan():
 			if !open || event.Type == watch.Error {
 				return false, nil
@@ -193,6 +200,7 @@ func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
 // judge reports whether the wait is over, and how it ended.
 func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err error) {
 	p := w.what.read(now)
+	w.seen = now
 	if p.suspended {
 		return true, fmt.Errorf("%s was suspended meanwhile", nameOf(w.what, w.obj))
 	}
@@ -204,6 +212,7 @@ func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err
 	waiting := ready.Status == metav1.ConditionUnknown || ready.Reason == meta.DependencyNotReadyReason
 	if waiting && ready.Message != w.message {
 		w.say(waits, "%s", excerpt.Line(ready.Message))
+		w.signs.spoke = true
 	}
 	w.message, w.latest = ready.Message, nil
 	switch {
@@ -245,6 +254,9 @@ func (w *waiting) gaveUp(ctx context.Context) error {
 	message := w.message
 	if message == "" {
 		message = "nobody has looked at it: does the control plane run its controller?"
+	}
+	if w.signs.pods != "" {
+		message += "; " + w.signs.pods
 	}
 	return fmt.Errorf("%s is not ready after %s: %s", nameOf(w.what, w.obj), w.timeout, message)
 }
