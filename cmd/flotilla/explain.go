@@ -159,7 +159,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 		e = e.Only(f.scope.Named())
 	}
 	if len(f.files) == 0 {
-		e = behind(ctx, r.hub, in.Template, uncarried(ctx, r.hub, e))
+		e = behind(ctx, r.hub, in.Template, itself(in.Template, uncarried(ctx, r.hub, e)))
 	}
 	return write(cmd.OutOrStdout(), e)
 }

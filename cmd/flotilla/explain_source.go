@@ -10,7 +10,9 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
@@ -20,6 +22,38 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
+
+// itself adds to the explanation of a Kustomization or a source that it is not ready, why, and what to do.
+func itself(template *unstructured.Unstructured, e explain.Explanation) explain.Explanation {
+	s, convert := situation.NewSurvey(template.GetCreationTimestamp().Time, template.GetNamespace()), runtime.DefaultUnstructuredConverter
+	var conditions []metav1.Condition
+	switch template.GroupVersionKind().GroupKind() {
+	case kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind():
+		ks := &kustomizev1.Kustomization{}
+		if convert.FromUnstructured(template.Object, ks) != nil {
+			return e
+		}
+		s.Kustomization(ks)
+		conditions = ks.Status.Conditions
+	case sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind).GroupKind():
+		source := &sourcev1.GitRepository{}
+		if convert.FromUnstructured(template.Object, source) != nil {
+			return e
+		}
+		s.Repository(source)
+		conditions = source.Status.Conditions
+	}
+	reason := "NotReady"
+	if ready := apimeta.FindStatusCondition(conditions, meta.ReadyCondition); ready != nil {
+		reason = ready.Reason
+	}
+	var own []explain.Problem
+	for _, p := range s.Fleet().Problems {
+		own = append(own, explain.Problem{Reason: reason, Message: "it is not ready: " + excerpt.Line(p.Message), Next: p.Next})
+	}
+	e.Problems = slices.Concat(own, e.Problems)
+	return e
+}
 
 // behind adds to an explanation, before all else, that Git by now differs from the template on the control plane or
 // from what clusters get. It adds nothing if the user may not read the Kustomization.

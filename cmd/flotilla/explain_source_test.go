@@ -8,9 +8,11 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -137,6 +139,50 @@ func TestAnExplanationNamesAllWhoHaveIt(t *testing.T) {
 			}).Build()
 			if diff := cmp.Diff(tc.want, behind(t.Context(), hub, web, explain.Explanation{}).Problems); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnExplanationKnowsWhatBecomesOfItself: what the control plane acts on by itself is carried by nobody, and may not be ready all the same.
+func TestAnExplanationKnowsWhatBecomesOfItself(t *testing.T) {
+	named := metav1.ObjectMeta{Namespace: "team", Name: "web", Generation: 1}
+	ready := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: meta.ReadyCondition, Status: status, Reason: reason, Message: message, ObservedGeneration: 1}}
+	}
+	ks := func(status metav1.ConditionStatus, reason, message string) client.Object {
+		out := &kustomizev1.Kustomization{TypeMeta: metav1.TypeMeta{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind}, ObjectMeta: named}
+		out.Status.ObservedGeneration, out.Status.Conditions = 1, ready(status, reason, message)
+		return out
+	}
+	source := &sourcev1.GitRepository{TypeMeta: metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind}, ObjectMeta: named}
+	source.Status.ObservedGeneration, source.Status.Conditions = 1, ready(metav1.ConditionFalse, "GitOperationFailed", "no such branch")
+	fresh := &kustomizev1.Kustomization{TypeMeta: metav1.TypeMeta{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind}, ObjectMeta: named}
+	for name, tc := range map[string]struct {
+		obj  client.Object
+		want []string // the reason, and what is wrong
+		next bool
+	}{
+		"a path that does not exist":    {ks(metav1.ConditionFalse, "PathNotFound", "there is no ./ap"), []string{"PathNotFound", "it is not ready: there is no ./ap"}, true},
+		"a cluster that does not exist": {ks(metav1.ConditionFalse, "UnknownCluster", "clusterNames names m2"), []string{"UnknownCluster", "it is not ready: clusterNames names m2"}, true},
+		"it waits for its health":       {ks(metav1.ConditionUnknown, "Progressing", "Running health checks"), []string{"Progressing", "it is not ready: Running health checks"}, true},
+		"nobody has looked yet":         {fresh, []string{"NotReady", "it is not ready: nobody has looked at it yet"}, true},
+		"it is ready":                   {ks(metav1.ConditionTrue, "ReconciliationSucceeded", "Applied"), nil, false},
+		"a source that is not ready":    {source, []string{"GitOperationFailed", "it is not ready: no such branch"}, true},
+		"another kind":                  {&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: named}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(tc.obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			next := false
+			for _, p := range itself(&unstructured.Unstructured{Object: fields}, explain.Explanation{}).Problems {
+				got, next = append(got, p.Reason, p.Message), p.Next != ""
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || next != tc.next {
+				t.Errorf("with a next step: %t (-want +got):\n%s", next, diff)
 			}
 		})
 	}
