@@ -51,8 +51,6 @@ func newKubectlCommand() *cobra.Command {
 		Use:                "kubectl [command]",
 		Short:              "kubectl itself: every command and flag of it",
 		DisableFlagParsing: true,
-		// The verbs that are not flotilla's own.
-		SuggestFor: []string{"autoscale", "auth", "cluster-info", "config", "cp", "debug", "diff", "expose", "proxy", "replace", "rollout", "run", "scale", "set", "wait"},
 		Run: func(_ *cobra.Command, args []string) {
 			os.Exit(runKubectl(append([]string{"kubectl"}, args...)))
 		},

@@ -32,7 +32,7 @@ func TestWhatGoesToKubectl(t *testing.T) {
 func TestAVerbOfKubectlAlone(t *testing.T) {
 	for _, verb := range []string{"diff", "scale", "rollout", "config"} {
 		code, out, errOut := run(t, "flotilla", verb, "-f", "app.yaml")
-		if want := `error: unknown command "` + verb + `" for "flotilla": is kubectl meant?` + "\n"; code != 2 || out != "" || errOut != want {
+		if want := "error: " + verb + " is kubectl's: flotilla kubectl " + verb + "\n"; code != 2 || out != "" || errOut != want {
 			t.Errorf("%s: code %d, %q, error %q, want %q", verb, code, out, errOut, want)
 		}
 	}
