@@ -2,6 +2,7 @@ package propagation
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,7 +153,7 @@ func StrangersAmong(names, fleet []string) []Stranger {
 		}
 		s := Stranger{Name: name}
 		if len(out) < mostNamed && len(name) <= longestName {
-			s.Meant = Nearest(name, fleet)
+			s.Meant = meant(name, fleet)
 		}
 		out = append(out, s)
 	}
@@ -161,6 +162,16 @@ func StrangersAmong(names, fleet []string) []Stranger {
 
 // longestName is how long the name of a cluster may be, in bytes.
 const longestName = 63
+
+// number is a number in a name.
+var number = regexp.MustCompile(`[0-9]+`)
+
+// meant is Nearest among the names that differ by more than their numbers: m2 is
+// another one than m1, and seldom a mistake for it.
+func meant(word string, names []string) string {
+	bare := number.ReplaceAllString(word, "0")
+	return Nearest(word, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return number.ReplaceAllString(name, "0") == bare }))
+}
 
 // Nearest returns the name that needs the fewest corrections to become word, the
 // first of several by name; empty if each needs more than a third of the word's
