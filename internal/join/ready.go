@@ -18,8 +18,8 @@ const readyPoll = 100 * time.Millisecond
 
 // Ready waits until the control plane reaches the cluster and knows which kinds
 // it serves, so that placements from then on consider it. A request that fails is
-// retried within the time. Errors: ErrNotReady with what the control plane last
-// found, or the error by which it refuses to show it.
+// retried within the time. Errors: *NotReadyError, or the error by which the
+// control plane refuses to show the cluster.
 func Ready(ctx context.Context, hub client.Reader, name string, within time.Duration) error {
 	var last string
 	var unread error
@@ -46,13 +46,30 @@ func Ready(ctx context.Context, hub client.Reader, name string, within time.Dura
 	if within > time.Second {
 		within = within.Round(time.Second)
 	}
+	out := &NotReadyError{Cluster: name, Within: within, Next: "flotilla describe cluster " + name + " says more"}
 	switch {
 	case last == "" && absent:
-		return fmt.Errorf("cluster %s is not ready after %s: its agent has not reported; see that it runs beside the cluster and reaches the control plane, then: flotilla status", name, within)
+		out.Silent, last = true, "its agent has not reported"
+		out.Next = "see that it runs beside the cluster and reaches the control plane, then: flotilla status"
 	case last == "" && unread != nil:
 		last = unread.Error()
 	case last == "":
 		last = "the control plane has not looked at it yet"
 	}
-	return fmt.Errorf("cluster %s is not ready after %s: %s; flotilla describe cluster %[1]s says more", name, within, last)
+	out.Why = last
+	return out
+}
+
+// NotReadyError is the error for a cluster that was not ready in time.
+type NotReadyError struct {
+	Cluster string
+	Within  time.Duration
+	// Why is what the control plane last found, and Next what to do.
+	Why, Next string
+	// Silent is true if there is no such cluster, as no agent has reported for it.
+	Silent bool
+}
+
+func (e *NotReadyError) Error() string {
+	return fmt.Sprintf("cluster %s is not ready after %s: %s; %s", e.Cluster, e.Within, e.Why, e.Next)
 }

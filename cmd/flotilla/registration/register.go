@@ -365,5 +365,18 @@ func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.
 	if err == nil || interrupted(cmd.Context()) {
 		return err
 	}
-	return fmt.Errorf("cluster %s is registered and not ready: %w; its agent goes on trying, and flotilla status says how it is", r.cluster.name, err)
+	return r.notReady(err)
+}
+
+// notReady returns the error for a cluster that is registered and did not become ready in time.
+func (r *registering) notReady(err error) error {
+	var late *join.NotReadyError
+	switch {
+	case !errors.As(err, &late): // the agent, which is the Deployment's to start
+		return fmt.Errorf("cluster %s is registered, and not ready: %w; flotilla status says how it is", r.cluster.name, err)
+	case late.Silent:
+		return fmt.Errorf("cluster %s is registered, and not ready after %s: %s; %s", r.cluster.name, r.within, late.Why, late.Next)
+	default:
+		return fmt.Errorf("cluster %s is registered, and not ready after %s: %s; its agent goes on trying, and flotilla status says how it is", r.cluster.name, r.within, late.Why)
+	}
 }

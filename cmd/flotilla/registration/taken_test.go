@@ -295,3 +295,22 @@ func TestWhatIsLetGoOfAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsSaidOfOneThatIsNotReady: once, with the time that was asked for, and of an agent that it goes on only where it has reported.
+func TestWhatIsSaidOfOneThatIsNotReady(t *testing.T) {
+	r := &registering{within: 8 * time.Second}
+	r.cluster.name = "edge"
+	for want, err := range map[string]error{
+		"cluster edge is registered, and not ready after 8s: its agent has not reported; see that it runs": &join.NotReadyError{
+			Cluster: "edge", Within: 7 * time.Second, Why: "its agent has not reported", Next: "see that it runs", Silent: true,
+		},
+		"cluster edge is registered, and not ready after 8s: its kube-system is slow; its agent goes on trying, and flotilla status says how it is": &join.NotReadyError{
+			Cluster: "edge", Within: 7 * time.Second, Why: "its kube-system is slow", Next: "describe it",
+		},
+		"cluster edge is registered, and not ready: the agent a/b does not run; flotilla status says how it is": errors.New("the agent a/b does not run"),
+	} {
+		if got := r.notReady(err); got.Error() != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
