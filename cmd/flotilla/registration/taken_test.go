@@ -314,3 +314,16 @@ func TestWhatIsSaidOfOneThatIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatUnjoinLeaves: without a way into the cluster its accounts stay, and the claim only where nobody could take it off.
+func TestWhatUnjoinLeaves(t *testing.T) {
+	const by = ": flotilla unjoin west --cluster-kubeconfig FILE removes them, also now\n"
+	for want, silent := range map[string]time.Duration{
+		"the control plane's accounts stay in cluster west" + by:                                     0,
+		"the control plane's accounts and its claim stay in cluster west, which did not answer" + by: time.Second,
+	} {
+		if got := accountsStay("west", silent); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,8 +89,18 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 	if err := left.warn(cmd); err != nil || opts.Member != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the control plane's accounts stay in the cluster, and its claim if it could not be reached: flotilla unjoin %s --cluster-kubeconfig FILE removes them, also now\n", opts.Name)
+	_, err = io.WriteString(cmd.ErrOrStderr(), accountsStay(opts.Name, opts.Departure.Silent()))
 	return err
+}
+
+// accountsStay returns the line about what is the control plane's own in a cluster that has left, without a way into it: the
+// control plane takes its claim off one that answers. silent is how long the cluster has not answered; zero if it does.
+func accountsStay(cluster string, silent time.Duration) string {
+	what := "accounts stay in cluster " + cluster
+	if silent > 0 {
+		what = "accounts and its claim stay in cluster " + cluster + ", which did not answer"
+	}
+	return fmt.Sprintf("the control plane's %s: flotilla unjoin %s --cluster-kubeconfig FILE removes them, also now\n", what, cluster)
 }
 
 // witness returns a reader of a member through the control plane; nil if that fails.
