@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Log logr.Logger
 	// Screen is called with a line for people about what is moved, when the line is
-	// complete; nil if nobody looks. A cluster that turned reaches the screen by
+	// complete, and about clusters that are lost at once; nil if nobody looks. A cluster that turned reaches the screen by
 	// Log.
 	Screen func(at time.Time, line string)
 }
@@ -32,9 +32,10 @@ type watcher struct {
 	cache cache.Cache
 	opts  Options
 
-	mutex    sync.Mutex
-	notReady map[string]time.Time // since when, by cluster
-	pending  map[move]*batch
+	mutex     sync.Mutex
+	notReady  map[string]time.Time // since when, by cluster
+	pending   map[move]*batch
+	suspicion suspicion
 }
 
 // Register has the manager watch for transitions while it leads.
@@ -43,7 +44,7 @@ func Register(mgr ctrl.Manager, opts Options) error {
 }
 
 func newWatcher(from cache.Cache, opts Options) *watcher {
-	return &watcher{cache: from, opts: opts, notReady: map[string]time.Time{}, pending: map[move]*batch{}}
+	return &watcher{cache: from, opts: opts, notReady: map[string]time.Time{}, pending: map[move]*batch{}, suspicion: suspicion{of: map[string]bool{}}}
 }
 
 // Start implements manager.Runnable.
@@ -52,6 +53,14 @@ func (w *watcher) Start(ctx context.Context) error {
 		AddFunc: func(obj any) { w.cluster(nil, obj.(*clusterv1alpha1.Cluster)) },
 		UpdateFunc: func(before, after any) {
 			w.cluster(before.(*clusterv1alpha1.Cluster), after.(*clusterv1alpha1.Cluster))
+		},
+		DeleteFunc: func(obj any) {
+			if unseen, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = unseen.Obj
+			}
+			if c, ok := obj.(*clusterv1alpha1.Cluster); ok {
+				w.gone(c)
+			}
 		},
 	}
 	bindings := toolscache.ResourceEventHandlerFuncs{
@@ -94,10 +103,11 @@ func (w *watcher) cluster(before, after *clusterv1alpha1.Cluster) {
 		w.notReady[after.Name] = is.LastTransitionTime.Time
 	}
 	w.mutex.Unlock()
-	if before == nil || after.Spec.SyncMode != clusterv1alpha1.Pull || is == nil || is.Status != metav1.ConditionTrue {
+	w.suspect(after, true)
+	if before == nil || after.Spec.SyncMode != clusterv1alpha1.Pull || is == nil || is.Status == metav1.ConditionUnknown {
 		return // the cluster loop logs what it writes itself
 	}
-	if was := readiness(before); was == nil || was.Status != metav1.ConditionTrue {
+	if was := readiness(before); was == nil || was.Status != is.Status {
 		w.opts.Log.WithValues("name", after.Name).Info("Cluster turned", "ready", is.Status, "reason", is.Reason)
 	}
 }

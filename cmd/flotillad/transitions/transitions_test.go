@@ -141,18 +141,24 @@ func TestMoves(t *testing.T) {
 }
 
 // TestTheLog: the log has the lines of the screen, with their values, and clusters in pull mode that become
-// ready, which their agents write. Other changes of conditions are logged by the loop that makes them.
+// ready, or say that they no longer are, which their agents write. Other changes of conditions are logged by
+// the loop that makes them.
 func TestTheLog(t *testing.T) {
 	const push, pull = clusterv1alpha1.Push, clusterv1alpha1.Pull
-	const yes, unknown = metav1.ConditionTrue, metav1.ConditionUnknown
+	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 	const turned = `"level"=0 "msg"="Cluster turned" "name"="north" "ready"="True" "reason"="ClusterReady"`
 	cases := map[string]struct {
 		happens func(w *watcher)
 		want    []string
 	}{
-		"is back":         {func(w *watcher) { w.cluster(clusterIn("north", pull, unknown, 0), clusterIn("north", pull, yes, 0)) }, []string{turned}},
-		"is there first":  {func(w *watcher) { w.cluster(clusterIn("north", pull, "", 0), clusterIn("north", pull, yes, 0)) }, []string{turned}},
-		"stays ready":     {func(w *watcher) { w.cluster(clusterIn("north", pull, yes, 0), clusterIn("north", pull, yes, 0)) }, nil},
+		"is back":        {func(w *watcher) { w.cluster(clusterIn("north", pull, unknown, 0), clusterIn("north", pull, yes, 0)) }, []string{turned}},
+		"is there first": {func(w *watcher) { w.cluster(clusterIn("north", pull, "", 0), clusterIn("north", pull, yes, 0)) }, []string{turned}},
+		"stays ready":    {func(w *watcher) { w.cluster(clusterIn("north", pull, yes, 0), clusterIn("north", pull, yes, 0)) }, nil},
+		"is lost, says its agent": {
+			func(w *watcher) { w.cluster(clusterIn("north", pull, yes, 0), clusterIn("north", pull, no, 0)) },
+			[]string{strings.Replace(turned, `"True"`, `"False"`, 1)},
+		},
+		"stays lost":      {func(w *watcher) { w.cluster(clusterIn("north", pull, no, 0), clusterIn("north", pull, no, 0)) }, nil},
 		"is silent":       {func(w *watcher) { w.cluster(clusterIn("north", pull, yes, 0), clusterIn("north", pull, unknown, 0)) }, nil},
 		"was ready":       {func(w *watcher) { w.cluster(nil, clusterIn("north", pull, yes, 0)) }, nil},
 		"is in push mode": {func(w *watcher) { w.cluster(clusterIn("east", push, unknown, 0), clusterIn("east", push, yes, 0)) }, nil},
