@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/sorting"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -26,7 +27,9 @@ func stayingNotes(all []staying) []Note {
 	}
 	var out []Note
 	for stay, ids := range by {
-		slices.SortFunc(ids, func(a, b inventory.ID) int { return cmp.Or(turn(a)-turn(b), cmp.Compare(titleOf(a), titleOf(b))) })
+		slices.SortFunc(ids, func(a, b inventory.ID) int {
+			return cmp.Or(sorting.Turn(a)-sorting.Turn(b), cmp.Compare(titleOf(a), titleOf(b)))
+		})
 		of := ids[0]
 		out = append(out, Note{
 			Kind: of.GroupKind.Kind, Namespace: of.Namespace, Name: of.Name,

@@ -20,6 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/readiness"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/sorting"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -334,11 +335,11 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 // Fleet returns the result. The Survey must not be used afterwards.
 func (s *Survey) Fleet() Fleet {
 	s.fleet.Problems = append(s.fleet.Problems, s.owed.problems(s.silent, s.now)...)
-	inOrder(s.uncarried)
+	sorting.Objects(s.uncarried)
 	victims, bound := slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil }
 	s.mistyped.policies.hint(s.fleet.Notes, victims, bound)
 	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
-	inOrder(there)
+	sorting.Objects(there)
 	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.mistyped.partly, victims, bound), misnaming(s.mistyped.overrides, there, bound),
 		uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
