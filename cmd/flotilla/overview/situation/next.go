@@ -174,42 +174,6 @@ func blockedNext(ks *kustomizev1.Kustomization, message, mend string) string {
 		mend, commit, ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
 }
 
-// clusterNext returns the next step for a cluster.
-func clusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
-	pull, leave, enter := c.Spec.SyncMode == clusterv1alpha1.Pull, "flotilla unjoin ", "flotilla join "
-	if pull {
-		leave, enter = "flotilla unregister ", "flotilla register --cluster-name "
-	}
-	reason := ""
-	if ready != nil {
-		reason = ready.Reason
-	}
-	switch {
-	case reason == clusterv1alpha1.ClusterClaimedReason:
-		return leave + c.Name + " leaves it to the other control plane; " + enter + c.Name + " --take-over --dry-run says what taking it back means"
-	case reason == clusterv1alpha1.ClusterElsewhereReason:
-		return "stop this control plane, or the one that runs from a copy of its folder: flotilla describe cluster " + c.Name
-	case reason == clusterv1alpha1.ClusterAnswersAgainReason:
-		return "nothing, unless it goes away again"
-	case reason == clusterv1alpha1.ClusterNotHeardYetReason:
-		return "ask again in half a minute"
-	case reason == clusterv1alpha1.ClusterMovingReason:
-		return "wait about 40s, or 100s where yet another copy has asked there: this control plane was elsewhere when it last acted there"
-	case reason == clusterv1alpha1.ClusterIdentityMismatchReason:
-		return leave + c.Name + ", and then " + enter + c.Name + ", if the cluster that answers there is to have its place"
-	case reason == clusterv1alpha1.ClusterCredentialsRefusedReason && !pull:
-		return enter + c.Name + " --cluster-kubeconfig FILE brings new credentials"
-	case !pull && ready != nil && strings.Contains(ready.Message, clusterv1alpha1.ClusterUntrustedMessage):
-		return "was it built anew? " + leave + c.Name + ", and then " + enter + c.Name + " --cluster-kubeconfig FILE; else correct its caBundle: flotilla describe cluster " + c.Name
-	case pull && reason == clusterv1alpha1.ClusterNotReachableReason:
-		return fmt.Sprintf("its agent runs and cannot reach it: see whether the API server of %s is up: flotilla describe cluster %s", c.Name, c.Name)
-	case pull:
-		return fmt.Sprintf("see whether flotilla-agent runs for %s and reaches the control plane: flotilla describe cluster %s", c.Name, c.Name)
-	default:
-		return fmt.Sprintf("see whether %s is up and accepts the fleet's credentials: flotilla describe cluster %s", c.Name, c.Name)
-	}
-}
-
 func isCordon(t corev1.Taint) bool {
 	return t.Key == clusterv1alpha1.TaintClusterUnscheduler && t.Effect == corev1.TaintEffectNoSchedule
 }
