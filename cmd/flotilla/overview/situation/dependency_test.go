@@ -1,6 +1,10 @@
 package situation
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+)
 
 func TestWhatToDoAboutADependency(t *testing.T) {
 	for message, want := range map[string]string{
@@ -10,7 +14,7 @@ func TestWhatToDoAboutADependency(t *testing.T) {
 		"dependency flux-system/$(rm) is not ready":                                    "see what it depends on: flotilla get kustomizations -A",
 		"something else": "see what it depends on: flotilla get kustomizations -A",
 	} {
-		if got := dependencyNext(message); got != want {
+		if got := remark.DependencyNext(message); got != want {
 			t.Errorf("%s\n got %s\nwant %s", message, got, want)
 		}
 	}

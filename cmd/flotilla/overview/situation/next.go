@@ -11,10 +11,8 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -111,7 +109,7 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case meta.ArtifactFailedReason:
 		return "see its source: flotilla trace kustomization/" + object
 	case meta.DependencyNotReadyReason:
-		return dependencyNext(ready.Message)
+		return remark.DependencyNext(ready.Message)
 	case remark.ClusterSilent:
 		return "see to the cluster that is silent (flotilla get clusters); this follows by itself. To go on without it: flotilla annotate kustomization " + object + " kustomize.flotilla.io/max-unreachable=1"
 	case "HandingOver":
@@ -138,23 +136,6 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
 		return "put right what it says, then: flotilla reconcile kustomization " + object
-	}
-}
-
-// dependencyNext returns the next step for the dependency in a message, which has to be ready first.
-func dependencyNext(message string) string {
-	rest, found := strings.CutPrefix(message, "dependency ")
-	key, _, _ := strings.Cut(rest, " ")
-	namespace, name, ok := strings.Cut(key, "/")
-	switch {
-	case !found || !ok || len(validation.IsDNS1123Subdomain(name))+len(validation.IsDNS1123Label(namespace)) > 0:
-		return "see what it depends on: flotilla get kustomizations -A"
-	case strings.Contains(message, "suspended"):
-		return "let it go on: flotilla resume kustomization " + name + inNamespace(namespace)
-	case strings.Contains(message, "does not exist"):
-		return "commit it, or correct spec.dependsOn: flotilla get kustomizations" + inNamespace(namespace)
-	default:
-		return "mend that first: flotilla tree kustomization/" + name + inNamespace(namespace)
 	}
 }
 
@@ -197,14 +178,4 @@ func taken(r *clusterv1alpha1.ResourceSummary) (cpu, memory string) {
 // ago returns how long ago a time is, for people.
 func ago(now, then time.Time) string {
 	return duration.HumanDuration(max(now.Sub(then), 0)) + " ago"
-}
-
-// orphansNext returns the next step for objects that no Work names. After a restored backup these
-// include what was made since the backup, and once the control plane goes on nothing
-// distinguishes them.
-func orphansNext(c *clusterv1alpha1.Cluster) string {
-	if apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
-		return "leave them alone, as what was made since the backup is among them: " + resumeNext
-	}
-	return "look at each first, as after a restored backup what was made since is among them: flotilla prune --cluster " + c.Name + " --dry-run"
 }

@@ -21,6 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -111,7 +112,7 @@ func failing(w *workv1alpha1.Work, cluster string, held bool) Problem {
 	out := Problem{State: Failed, Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name, Clusters: []string{cluster},
 		Message: message, Next: "flotilla describe work " + w.Name + inNamespace(w.Namespace)}
 	if held && strings.Contains(message, workv1alpha1.WorkHeldPrefix) {
-		out.Next = resumeNext
+		out.Next = remark.ResumeNext
 	}
 	return out
 }

@@ -252,7 +252,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	}
 	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); o != nil && o.Status == metav1.ConditionTrue {
 		found, _, _ := strings.Cut(o.Message, ";")
-		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: orphansNext(c)})
+		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: remark.OrphansNext(c)})
 	}
 }
 
@@ -265,9 +265,6 @@ func (s *Survey) Awaited(name string, since time.Time) {
 	})
 }
 
-// resumeNext is the next step after the control plane was set back.
-const resumeNext = "flotilla resume hub --dry-run"
-
 // hold adds, once for all clusters that report it, that the control plane was set back
 // and waits.
 func hold(s *Survey, conditions []metav1.Condition) {
@@ -276,7 +273,7 @@ func hold(s *Survey, conditions []metav1.Condition) {
 		return
 	}
 	s.held = true
-	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "hub", Message: held.Message, Next: resumeNext})
+	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "hub", Message: held.Message, Next: remark.ResumeNext})
 }
 
 // Policy adds a policy, after the clusters. It is shown only if it is not ready or has no

@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -122,7 +123,7 @@ func (p *problemsOf) all(held bool) []Problem {
 	for _, key := range slices.Sorted(maps.Keys(p.by)) {
 		problem := *p.by[key]
 		if problem.Next = orElse(problem.Next, templateNext(problem)); held && strings.Contains(problem.Message, workv1alpha1.WorkHeldPrefix) {
-			problem.Next = resumeNext
+			problem.Next = remark.ResumeNext
 		}
 		out = append(out, problem)
 	}

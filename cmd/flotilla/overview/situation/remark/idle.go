@@ -17,11 +17,7 @@ func IdleNext(p policyv1alpha1.Policy, kind string) string {
 		gvk := schema.FromAPIVersionAndKind(of[0].APIVersion, of[0].Kind)
 		namespace := p.GetNamespace() // objects of a namespace are its policies'
 		if name := p.GetName(); name == workv1alpha2.PolicyName(gvk, namespace, of[0].Name) || name == workv1alpha2.FormerPolicyName(gvk, namespace, of[0].Name) {
-			in := ""
-			if namespace != "" {
-				in = " -n " + namespace
-			}
-			return fmt.Sprintf("a command made it for %s %s: if that is gone for good, flotilla delete %s %s%s", of[0].Kind, of[0].Name, strings.ToLower(kind), name, in)
+			return fmt.Sprintf("a command made it for %s %s: if that is gone for good, flotilla delete %s %s%s", of[0].Kind, of[0].Name, strings.ToLower(kind), name, inNamespace(namespace))
 		}
 	}
 	return "compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried"

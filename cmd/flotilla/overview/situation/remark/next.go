@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
@@ -43,4 +45,41 @@ func ClusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
 	default:
 		return fmt.Sprintf("see whether %s is up and accepts the fleet's credentials: flotilla describe cluster %s", c.Name, c.Name)
 	}
+}
+
+// ResumeNext is the next step after the control plane was set back.
+const ResumeNext = "flotilla resume hub --dry-run"
+
+// OrphansNext returns the next step for objects that no Work names. After a restored backup these
+// include what was made since the backup, and once the control plane goes on nothing
+// distinguishes them.
+func OrphansNext(c *clusterv1alpha1.Cluster) string {
+	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
+		return "leave them alone, as what was made since the backup is among them: " + ResumeNext
+	}
+	return "look at each first, as after a restored backup what was made since is among them: flotilla prune --cluster " + c.Name + " --dry-run"
+}
+
+// DependencyNext returns the next step for the dependency in a message, which has to be ready first.
+func DependencyNext(message string) string {
+	rest, found := strings.CutPrefix(message, "dependency ")
+	key, _, _ := strings.Cut(rest, " ")
+	namespace, name, ok := strings.Cut(key, "/")
+	switch {
+	case !found || !ok || len(validation.IsDNS1123Subdomain(name))+len(validation.IsDNS1123Label(namespace)) > 0:
+		return "see what it depends on: flotilla get kustomizations -A"
+	case strings.Contains(message, "suspended"):
+		return "let it go on: flotilla resume kustomization " + name + inNamespace(namespace)
+	case strings.Contains(message, "does not exist"):
+		return "commit it, or correct spec.dependsOn: flotilla get kustomizations" + inNamespace(namespace)
+	default:
+		return "mend that first: flotilla tree kustomization/" + name + inNamespace(namespace)
+	}
+}
+
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " -n " + namespace
 }
