@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +20,6 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
-	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -93,7 +90,7 @@ func Unbound(s *Survey, w *workv1alpha1.Work) {
 		s.problem(failing(w, cluster, s.held))
 	}
 	for _, m := range w.Spec.Workload.Manifests {
-		if id, _, _ := inventory.OfManifest(m.Raw); id.GroupKind == (schema.GroupKind{Kind: "Namespace"}) {
+		if id, _, _ := inventory.OfManifest(m.Raw); isNamespace(id) {
 			there := cmp.Or(s.reach[id], &reach{everywhere: true})
 			s.reach[id], there.clusters = there, append(there.clusters, cluster)
 			if rollup.NamespacePart(cluster, w, s.silent).State == rollup.Healthy {
@@ -163,15 +160,4 @@ func some(titles []string) string {
 		text += " …"
 	}
 	return text
-}
-
-// Namespace adds a namespace of the control plane. It is shown if its deletion takes long, with
-// the reason from its conditions.
-func (s *Survey) Namespace(ns *corev1.Namespace) {
-	asked := ns.DeletionTimestamp
-	if asked == nil || s.now.Sub(asked.Time) < settling {
-		return
-	}
-	s.problem(Problem{State: Progressing, Kind: "Namespace", Name: ns.Name, Next: "free or delete what is left in it: then it goes by itself",
-		Message: strings.TrimSuffix("being deleted for "+duration.HumanDuration(s.now.Sub(asked.Time))+", and not gone: "+cascade.Remaining(ns), ": ")})
 }

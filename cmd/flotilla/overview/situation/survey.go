@@ -42,12 +42,12 @@ const readyCondition = "Ready"
 // keeps only what it shows of each, so that lists can be read page by page. It is
 // not safe for concurrent use.
 type Survey struct {
-	now     time.Time
-	within  string
-	held    bool
-	fleet   Fleet
-	reach   map[inventory.ID]*reach
-	owned   map[int][]inventory.ID // by index of the Kustomization
+	now    time.Time
+	within string
+	held   bool
+	fleet  Fleet
+	reach  map[inventory.ID]*reach
+	estate
 	members counts
 	silent  rollup.Silences
 	blind   bool // clusters may not be read
@@ -78,7 +78,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed{},
+		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed{},
 	}
 }
 
@@ -198,6 +198,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 			s.owned[len(s.fleet.Kustomizations)] = append(s.owned[len(s.fleet.Kustomizations)], e.ID)
 		}
 	}
+	s.leaving[len(s.fleet.Kustomizations)] = ks.DeletionTimestamp != nil
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
 		Message: standing.Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: kustomizationNext(ks, ready)})
@@ -344,8 +345,9 @@ func (s *Survey) Fleet() Fleet {
 	}
 	f := s.fleet
 	for i := range f.Kustomizations {
-		if f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach, false); f.Kustomizations[i].Clusters.Total == 0 {
-			f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach, true) // Namespaces count only if it has nothing else
+		owned := s.standing(i)
+		if f.Kustomizations[i].Clusters = clustersOf(owned, s.reach, false); f.Kustomizations[i].Clusters.Total == 0 {
+			f.Kustomizations[i].Clusters = clustersOf(owned, s.reach, true) // Namespaces count only if it has nothing else
 		}
 	}
 	for i := range f.Clusters {

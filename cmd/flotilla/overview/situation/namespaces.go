@@ -1,0 +1,81 @@
+package situation
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/flotilla-io/flotilla/policies/cascade"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// estate is what Kustomizations own.
+type estate struct {
+	owned map[int][]inventory.ID // by index of the Kustomization
+	// leaving are the Kustomizations that are being deleted, by index, and ending the namespaces that are.
+	leaving map[int]bool
+	ending  map[string]bool
+}
+
+// standing returns what a Kustomization owns, without what goes with a namespace that is being deleted.
+func (e estate) standing(kustomization int) []inventory.ID {
+	if len(e.ending) == 0 {
+		return e.owned[kustomization]
+	}
+	return slices.DeleteFunc(slices.Clone(e.owned[kustomization]), func(id inventory.ID) bool {
+		return e.ending[id.Namespace] || isNamespace(id) && e.ending[id.Name]
+	})
+}
+
+func isNamespace(id inventory.ID) bool { return id.GroupKind == schema.GroupKind{Kind: "Namespace"} }
+
+// losing returns the first Kustomization that loses something with a namespace, as in "Kustomization team/web", and
+// whether it makes the namespace again; empty for none.
+func losing(s *Survey, namespace string) (who string, again bool) {
+	for i := range s.fleet.Kustomizations {
+		ks := &s.fleet.Kustomizations[i]
+		if s.leaving[i] || ks.State == Suspended {
+			continue
+		}
+		for _, id := range s.owned[i] {
+			title := Problem{Kind: "Kustomization", Namespace: ks.Namespace, Name: ks.Name}.Object()
+			if isNamespace(id) && id.Name == namespace {
+				return title, true
+			}
+			if id.Namespace == namespace && who == "" {
+				who = title
+			}
+		}
+	}
+	return who, false
+}
+
+// Namespace adds a namespace of the control plane, after the Kustomizations. One that is being deleted is shown if a
+// Kustomization loses something with it, or if that takes long, with the reason from its conditions.
+func (s *Survey) Namespace(ns *corev1.Namespace) {
+	asked := ns.DeletionTimestamp
+	if asked == nil {
+		return
+	}
+	s.ending[ns.Name] = true
+	who, again := losing(s, ns.Name)
+	long := s.now.Sub(asked.Time) >= settling
+	if who == "" && !long {
+		return
+	}
+	message, next := "being deleted, with all that is in it", "wait until it is gone"
+	if long {
+		message = strings.TrimSuffix("being deleted for "+duration.HumanDuration(s.now.Sub(asked.Time))+", and not gone: "+cascade.Remaining(ns), ": ")
+		next = "free or delete what is left in it: then it goes by itself"
+	}
+	switch {
+	case again:
+		message += "; " + who + " makes it again then"
+	case who != "":
+		next += "; " + who + " has objects in it: create it again then, or commit it there"
+	}
+	s.problem(Problem{State: Progressing, Kind: "Namespace", Name: ns.Name, Message: message, Next: next})
+}
