@@ -12,8 +12,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
+// nothing begins what a policy that selects nothing says in its condition.
+const nothing = "it carries nothing"
+
 // carriesNothing is the message about a policy that selects nothing.
-const carriesNothing = "it carries nothing: there is no object that its selectors mean, or another policy carries it"
+const carriesNothing = nothing + ": there is no object that its selectors mean, or another policy carries it"
 
 // mostMeant is for how many policies a name is suggested.
 const mostMeant = 100
@@ -87,11 +90,14 @@ func overrideKind(o policyv1alpha1.Override) string {
 	return policyv1alpha1.ResourceKindOverridePolicy
 }
 
-// hint adds to the notes which of the objects that no policy selects the policies may mean.
-// bound reports whether an object has a binding.
-func (m missers) hint(notes []Note, victims []inventory.ID, bound func(inventory.ID) bool) {
+// hint adds to the notes which objects the policies may mean: victims, that no policy selects, or else any of those
+// that are there. bound reports whether an object has a binding.
+func (m missers) hint(notes []Note, victims, there []inventory.ID, bound func(inventory.ID) bool) {
 	for _, p := range m {
 		written, meant := p.means(victims, bound)
+		if written == "" {
+			written, meant = p.means(there, bound)
+		}
 		if written == "" {
 			continue
 		}

@@ -107,6 +107,29 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 	}
 }
 
+// TestTwoTyposOfAPolicy: that a policy carries nothing is told beside the cluster that it mistypes, as soon as its
+// condition says so, and also if what it means is carried by another one.
+func TestTwoTyposOfAPolicy(t *testing.T) {
+	p := naming("typo", "frontent")
+	p.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Second))
+	p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"est"}}
+	p.Status.Conditions[0].Message = "it carries nothing: there is no object that its selectors mean, or another policy carries it; clusterNames names est, which does not exist (did you mean east?)"
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	b := bindingOf("frontend")
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b, nil)
+	s.Policy(p)
+	var got []string
+	for _, n := range s.Fleet().Notes {
+		got = append(got, n.Message)
+	}
+	want := []string{"clusterNames names est, which does not exist (did you mean east?)", "it carries nothing: it names Deployment shop/frontent (did you mean Deployment shop/frontend?)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A policy that selects one of two names gets a suggestion for the other, if no policy selects that object.
 func TestOneOfTheNamesOfAPolicyIsMistyped(t *testing.T) {
 	for name, tc := range map[string]struct {

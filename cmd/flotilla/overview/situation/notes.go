@@ -52,7 +52,10 @@ func idle(p policyv1alpha1.Policy, kind string, remarks []string, now time.Time)
 		out = append(out, Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message, Next: next})
 	}
 	status := p.PropagationStatus()
-	if age := now.Sub(p.GetCreationTimestamp().Time); age >= settling && status.Templates == 0 && untaken(p) == "" && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
+	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
+	known := ready != nil && ready.Status == metav1.ConditionTrue && status.ObservedGeneration == p.GetGeneration()
+	settled := now.Sub(p.GetCreationTimestamp().Time) >= settling || known && strings.HasPrefix(ready.Message, nothing)
+	if known && settled && status.Templates == 0 && untaken(p) == "" {
 		add(carriesNothing, remark.IdleNext(p, kind))
 	}
 	for _, text := range remarks {

@@ -335,9 +335,9 @@ func (s *Survey) Fleet() Fleet {
 	s.fleet.Problems = append(s.fleet.Problems, s.owed.problems(s.silent, s.now)...)
 	sorting.Objects(s.uncarried)
 	victims, bound := slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil }
-	s.mistyped.policies.hint(s.fleet.Notes, victims, bound)
 	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
 	sorting.Objects(there)
+	s.mistyped.policies.hint(s.fleet.Notes, victims, there, bound)
 	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.mistyped.partly, victims, bound), misnaming(s.mistyped.overrides, there, bound),
 		uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
