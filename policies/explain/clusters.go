@@ -127,8 +127,8 @@ func (r row) cells() []string {
 	if r.Unreported != "" {
 		why = strings.TrimPrefix(why+"; room by the sum of its nodes, as it does not tell "+r.Unreported, "; ")
 	}
-	if r.Cordoned && r.Result != Refused {
-		why = strings.TrimPrefix(why+"; cordoned", "; ")
+	if closed := r.closed(); closed != "" && r.Result != Refused {
+		why = strings.TrimPrefix(why+"; "+closed, "; ")
 	}
 	if len(r.Taints) > 0 && r.Result != Refused {
 		why = strings.TrimPrefix(why+"; tainted "+strings.Join(r.Taints, ", "), "; ")
@@ -137,6 +137,20 @@ func (r row) cells() []string {
 		why = strings.TrimSuffix(fmt.Sprintf("overflow affinity %d; %s", r.Tier, why), "; ")
 	}
 	return []string{"  " + r.Cluster, string(r.Result), score, capacity, weight, r.replicas(), why}
+}
+
+// closed returns whether its operators have cordoned or drained the cluster, in the words of flotilla status; empty if not.
+func (r row) closed() string {
+	switch {
+	case r.Drained && r.has != nil:
+		return "draining"
+	case r.Drained:
+		return "drained"
+	case r.Cordoned:
+		return "cordoned"
+	default:
+		return ""
+	}
 }
 
 // unlimited is the capacity of a cluster that reports no limits.

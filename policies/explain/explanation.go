@@ -288,6 +288,8 @@ type Verdict struct {
 	Taints []string `json:"taints,omitempty"`
 	// Cordoned means that it gets no new replicas.
 	Cordoned bool `json:"cordoned,omitempty"`
+	// Drained means that what it has is to leave, too.
+	Drained bool `json:"drained,omitempty"`
 	// Score is the sum of Scores, which are by plugin.
 	Score  int64            `json:"score,omitempty"`
 	Scores map[string]int64 `json:"scores,omitempty"`

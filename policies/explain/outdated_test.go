@@ -13,6 +13,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -109,5 +110,14 @@ func TestACordonedCluster(t *testing.T) {
 	text := explain.Explain(in).Text(explain.TextOptions{})
 	if !strings.Contains(text, "cordoned\n") {
 		t.Errorf("nobody is told that the cluster is cordoned:\n%s", text)
+	}
+	for _, c := range in.Clusters {
+		if c.Name == "c-001" {
+			c.Spec.Taints = append(c.Spec.Taints, failover.DrainTaint())
+		}
+	}
+	text = explain.Explain(in).Text(explain.TextOptions{})
+	if !strings.Contains(text, "drained\n") || strings.Contains(text, "cordoned") {
+		t.Errorf("nobody is told that the cluster is drained, and not only cordoned:\n%s", text)
 	}
 }

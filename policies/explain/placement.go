@@ -321,6 +321,7 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, in placem
 			if c, there := in.Clusters.Cluster(v.Cluster); there {
 				v.Taints = taints.Own(c.Spec.Taints)
 				v.Cordoned = slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == clusterv1alpha1.TaintClusterUnscheduler })
+				v.Drained = failover.Drains(c)
 			}
 			out[i].Clusters[j] = v
 		}
