@@ -241,3 +241,24 @@ func TestManyClustersLost(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
+
+// TestOneOfManyLostClustersIsOneProblem: that nothing is moved off a lost cluster belongs to its loss.
+func TestOneOfManyLostClustersIsOneProblem(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	c := member("east")
+	c.Status.Conditions = []metav1.Condition{
+		{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, Message: "no answer"},
+		{
+			Type: clusterv1alpha1.ClusterConditionMassFailureSuspected, Status: metav1.ConditionTrue,
+			Message: "2 of 3 clusters were lost at once: east, west: nothing is moved off them, as it may be the control plane that sees nothing. If east is lost: flotilla confirm",
+		},
+	}
+	s.Cluster(c, time.Time{})
+	want := []situation.Problem{{
+		State: situation.Failed, Kind: "Cluster", Name: "east", Message: "nothing is moved off it, as 2 of 3 clusters were lost at once; no answer",
+		Next: "see whether east is up and accepts the fleet's credentials: flotilla describe cluster east; if east is lost: flotilla confirm",
+	}}
+	if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}

@@ -243,7 +243,8 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	if out.Heard != nil && out.silent() {
 		message += "; its agent was last heard " + ago(s.now, out.Heard.Time)
 	}
-	s.problem(Problem{State: out.State, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: message, Next: remark.ClusterNext(c, ready)})
+	says := remark.NotReady(c, ready, message)
+	s.problem(Problem{State: out.State, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: says.Message, Next: says.Next})
 	for _, r := range remark.Of(c) {
 		p := Problem{State: Failed, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: r.Message, Next: r.Next}
 		if r.Passes {

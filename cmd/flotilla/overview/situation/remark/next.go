@@ -11,8 +11,25 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// ClusterNext returns the next step for a cluster that is not ready, by its condition Ready; nil where it has none.
-func ClusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
+// NotReady returns what to say of a cluster that is not ready, by its condition Ready, which is nil where it has none, and
+// a message about that: where it was lost with many others, that belongs to it.
+func NotReady(c *clusterv1alpha1.Cluster, ready *metav1.Condition, message string) Remark {
+	out := Remark{Message: message, Next: clusterNext(c, ready)}
+	suspected := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)
+	if suspected == nil || suspected.Status != metav1.ConditionTrue || !isLost(c) {
+		return out
+	}
+	of := lost(c.Name, *suspected)
+	how := of.Message
+	if at := strings.IndexAny(how, ":,"); at > 0 {
+		how = how[:at] // the others have problems of their own
+	}
+	out.Message, out.Next = "nothing is moved off it, as "+how+"; "+message, out.Next+"; "+of.Next
+	return out
+}
+
+// clusterNext returns the next step for a cluster that is not ready, by its condition Ready; nil where it has none.
+func clusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
 	pull, leave, enter := c.Spec.SyncMode == clusterv1alpha1.Pull, "flotilla unjoin ", "flotilla join "
 	if pull {
 		leave, enter = "flotilla unregister ", "flotilla register --cluster-name "

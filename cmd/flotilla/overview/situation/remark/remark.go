@@ -36,9 +36,18 @@ func Of(c *clusterv1alpha1.Cluster) []Remark {
 		if r.condition == clusterv1alpha1.ClusterConditionObjectsUnread && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
 			continue // of one that is not ready more is unread than some kinds
 		}
+		if r.condition == clusterv1alpha1.ClusterConditionMassFailureSuspected && isLost(c) {
+			continue // NotReady says it
+		}
 		out = append(out, r.of(c.Name, *says))
 	}
 	return out
+}
+
+// isLost reports whether the cluster says that it is not ready.
+func isLost(c *clusterv1alpha1.Cluster) bool {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	return ready != nil && ready.Status != metav1.ConditionTrue
 }
 
 func unread(name string, says metav1.Condition) Remark {

@@ -34,6 +34,7 @@ func TestOf(t *testing.T) {
 			says: []metav1.Condition{is("MassFailureSuspected", "True", "2 of 3 clusters were lost: nothing is moved off them. If west is lost: say so")},
 			want: []remark.Remark{{Message: "2 of 3 clusters were lost: nothing is moved off them", Next: "if west is lost: say so"}},
 		},
+		"many were lost, which is said with the loss": {says: []metav1.Condition{is("Ready", "False", ""), is("MassFailureSuspected", "True", "2 of 3 clusters were lost: nothing is moved off them. If west is lost: say so")}},
 		"it is left slowly": {
 			says: []metav1.Condition{is("EvictionSlowed", "True", with(", such as Deployment shop/web"))},
 			want: []remark.Remark{{
