@@ -15,7 +15,7 @@ func TestSymptom(t *testing.T) {
 		{Kind: "Deployment", Namespace: "shop", Name: "db", Message: "not ready 0/1", Next: "c"},
 	}}
 	var out strings.Builder
-	if err := f.Text(&out, situation.TextOptions{}); err != nil {
+	if err := f.Text(&out, situation.TextOptions{Width: 300}); err != nil {
 		t.Fatal(err)
 	}
 	want := `

@@ -18,7 +18,7 @@ import (
 type TextOptions struct {
 	// Wide adds columns and shows all rows.
 	Wide bool
-	// Width is the number of characters in a line; 0 does not break lines.
+	// Width is the number of characters in a line; 0 does not break lines, and cuts messages only where they are very long.
 	Width int
 	// Now is the present time, for ages.
 	Now time.Time
@@ -33,6 +33,7 @@ const (
 	mostProblems = MostProblems
 	mostClusters = 5
 	mostMessage  = 161 // including the mark, as below
+	mostPiped    = 1000
 	mostVersion  = 41
 )
 
@@ -313,7 +314,7 @@ func (t *text) problems(problems []Problem) {
 		if len(p.Clusters) > 0 {
 			where = " in " + t.names(p.Clusters)
 		}
-		t.entry(i+1, p.Object()+where+": "+clip(excerpt.Line(p.text()), t.opts.Wide))
+		t.entry(i+1, p.Object()+where+": "+t.clip(excerpt.Line(p.text())))
 		t.line("      next: %s", excerpt.Line(p.Next))
 	}
 	if left := len(problems) - most; left > 0 {
@@ -339,7 +340,7 @@ func (t *text) notes(notes []Note) {
 		most = len(notes)
 	}
 	for i, n := range notes[:min(most, len(notes))] {
-		t.entry(i+1, strings.TrimPrefix(n.object()+": "+clip(excerpt.Line(n.Message), t.opts.Wide), ": "))
+		t.entry(i+1, strings.TrimPrefix(n.object()+": "+t.clip(excerpt.Line(n.Message)), ": "))
 		t.line("      next: %s", excerpt.Line(n.Next))
 	}
 	if left := len(notes) - most; left > 0 {
@@ -354,9 +355,14 @@ func (t *text) names(clusters []string) string {
 	return fmt.Sprintf("%s and %d more clusters", strings.Join(clusters[:mostClusters], ", "), len(clusters)-mostClusters)
 }
 
-func clip(s string, wide bool) string {
-	if wide {
+// clip cuts a message to what one screen has room for; a pipe has no width, and only what is beyond reading is cut there.
+func (t *text) clip(s string) string {
+	switch {
+	case t.opts.Wide:
 		return s
+	case t.opts.Width == 0:
+		return excerpt.Runes(s, mostPiped)
+	default:
+		return excerpt.Runes(s, mostMessage)
 	}
-	return excerpt.Runes(s, mostMessage)
 }

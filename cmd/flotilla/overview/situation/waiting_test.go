@@ -108,3 +108,32 @@ func TestNarrowScreen(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestLongMessages: a message is cut where a terminal has no room for it, and in a pipe, which has no width, only where it
+// is long beyond reading.
+func TestLongMessages(t *testing.T) {
+	of := func(n int) Fleet {
+		return Fleet{Problems: []Problem{{State: Failed, Kind: "Cluster", Name: "east", Message: strings.Repeat("Q", n), Next: "look"}}, Notes: []Note{{Message: strings.Repeat("J", n), Next: "look"}}}
+	}
+	for name, tc := range map[string]struct {
+		has, want int
+		opts      TextOptions
+	}{
+		"a terminal":                 {has: 400, want: 160, opts: TextOptions{Width: 1000}},
+		"a terminal, all":            {has: 400, want: 400, opts: TextOptions{Width: 1000, Wide: true}},
+		"a pipe":                     {has: 400, want: 400},
+		"a pipe, beyond reading":     {has: 4000, want: 999},
+		"a pipe, all":                {has: 4000, want: 4000, opts: TextOptions{Wide: true}},
+		"a terminal has room for it": {has: 160, want: 160, opts: TextOptions{Width: 1000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := of(tc.has).Text(&out, tc.opts); err != nil {
+				t.Fatal(err)
+			}
+			if x, y := strings.Count(out.String(), "Q"), strings.Count(out.String(), "J"); x != tc.want || y != tc.want {
+				t.Errorf("%d characters of a problem and %d of a note are shown, want %d", x, y, tc.want)
+			}
+		})
+	}
+}
