@@ -172,7 +172,7 @@ func (s *Survey) Repository(r *sourcev1.GitRepository) {
 	}
 	s.fleet.Sources = append(s.fleet.Sources, out)
 	s.problem(Problem{State: out.State, Kind: sourcev1.GitRepositoryKind, Namespace: r.Namespace, Name: r.Name,
-		Message: orElse(out.Message, "nobody has looked at it yet"), Next: repositoryNext(r, ready)})
+		Message: orElse(out.Message, "nobody has looked at it yet"), Next: remark.RepositoryNext(r, ready)})
 }
 
 // Kustomization adds a Kustomization.
@@ -201,7 +201,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	s.leaving[len(s.fleet.Kustomizations)] = ks.DeletionTimestamp != nil
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
-		Message: standing.Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: kustomizationNext(ks, ready)})
+		Message: standing.Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: remark.KustomizationNext(ks, ready)})
 	if r, hangs := remark.Hanging(ks); hangs {
 		s.problem(Problem{State: Progressing, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name, Message: r.Message, Next: r.Next})
 	}

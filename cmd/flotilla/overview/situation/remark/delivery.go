@@ -1,0 +1,109 @@
+package remark
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// RepositoryNext returns the next step for a GitRepository.
+func RepositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
+	again := "flotilla reconcile source git " + r.Name + inNamespace(r.Namespace)
+	if ready == nil {
+		return "wait a moment; if it stays so, see whether the control plane runs the controller gitrepository"
+	}
+	switch ready.Reason {
+	case sourcev1.AuthenticationFailedReason:
+		return "correct the Secret that spec.secretRef names, then: " + again
+	case sourcev1.URLInvalidReason, "UnsupportedField":
+		return "correct its spec: flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
+	case "HostKeyNotTrusted":
+		return "compare the server's key with what its operator says, and put it into known_hosts"
+	case "LimitExceeded":
+		return limitNext
+	case "AddressNotAllowed":
+		return cmp.Or(allowance(ready.Message), "put right what it says, then: "+again)
+	default:
+		return "put right what it says, then: " + again
+	}
+}
+
+// allowance returns what an administrator can do about an address, from the end of the message;
+// empty if the message does not say.
+func allowance(message string) string {
+	const begins = "an administrator can allow "
+	if at := strings.LastIndex(message, "; "+begins); at >= 0 {
+		return excerpt.Line(message[at+len("; "):])
+	}
+	return ""
+}
+
+// limitNext returns the next step for an object that exceeds a limit of its namespace.
+const limitNext = "make room in the namespace, which is noticed within a minute, or have an administrator raise serve --namespace-limits"
+
+// KustomizationNext returns the next step for a Kustomization.
+func KustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) string {
+	if ready == nil {
+		return "wait a moment; if it stays so, see whether the control plane runs the controller kustomization"
+	}
+	object := ks.Name + inNamespace(ks.Namespace)
+	switch ready.Reason {
+	case fluxmeta.ArtifactFailedReason:
+		return "see its source: flotilla trace kustomization/" + object
+	case fluxmeta.DependencyNotReadyReason:
+		return DependencyNext(ready.Message)
+	case ClusterSilent:
+		return "see to the cluster that is silent (flotilla get clusters); this follows by itself. To go on without it: flotilla annotate kustomization " + object + " kustomize.flotilla.io/max-unreachable=1"
+	case "HandingOver":
+		return "see the Kustomizations that it names: flotilla get kustomizations -A"
+	case fluxmeta.HealthCheckFailedReason, fluxmeta.ProgressingReason:
+		return "see which objects: flotilla tree kustomization/" + object
+	case "PruneBlocked":
+		return blockedNext(ks, ready.Message, "put it right and commit")
+	case "UnknownCluster":
+		return blockedNext(ks, ready.Message, "correct the name and commit, or join the cluster (flotilla get clusters)")
+	case "LimitExceeded":
+		return limitNext
+	case "NotSupported", "InvalidAnnotation":
+		return "correct it: flotilla edit kustomization " + object
+	case "SharedObject":
+		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
+	case fluxmeta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ServiceAccountNotFound", "ObjectTooLarge":
+		stays := "the last revision keeps running"
+		if revision := standing.Revision(ks); revision != ks.Status.LastAppliedRevision {
+			stays = "revision " + excerpt.ShortRevision(revision) + ", which has not become ready, stays until then"
+		}
+		return "correct the files and commit; " + stays + ". flotilla trace kustomization/" + object
+	case "Forbidden", fluxmeta.PruneFailedReason: // no part of these messages comes from others
+		return cmp.Or(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
+	default:
+		return "put right what it says, then: flotilla reconcile kustomization " + object
+	}
+}
+
+// blockedNext returns how to correct or to allow what the brake has refused, from the end of the message, which
+// may be too long for a screen.
+func blockedNext(ks *kustomizev1.Kustomization, message, mend string) string {
+	_, allow, found := strings.Cut(message, inventory.AllowPruneAnnotation+": \"")
+	allow, _, ended := strings.Cut(allow, "\"")
+	if !found || !ended {
+		return "commit it again, or allow it as the whole message says: flotilla describe kustomization " + ks.Name + inNamespace(ks.Namespace)
+	}
+	commit := ""
+	if _, names, found := strings.Cut(message, gitopsv1alpha1.AllowDeleteTrailer+": "); found {
+		commit = fmt.Sprintf("in a commit by the trailer %q, or by ", gitopsv1alpha1.AllowDeleteTrailer+": "+excerpt.Line(names))
+	}
+	return fmt.Sprintf("%s, or let it go: %sflotilla annotate kustomization %s --overwrite %s=%q",
+		mend, commit, ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
+}
