@@ -143,7 +143,7 @@ func withoutCounts(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.Reso
 func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	if complete(is) && !complete(was) ||
 		healthy(is) && !healthy(was) ||
-		turned(was, is, workv1alpha2.Scheduled) || turned(was, is, workv1alpha2.Interpreted) {
+		turned(was, is, workv1alpha2.Scheduled) || turned(was, is, workv1alpha2.Interpreted) || turned(was, is, workv1alpha2.Evictable) {
 		return true
 	}
 	before := make(map[string]*workv1alpha2.AggregatedStatusItem, len(was.AggregatedStatus))

@@ -35,6 +35,12 @@ func reports(fully, scheduled metav1.ConditionStatus, items ...workv1alpha2.Aggr
 	return out
 }
 
+// stays returns a status that says that the template is to be moved, and cannot be.
+func stays(of *workv1alpha2.ResourceBindingStatus) *workv1alpha2.ResourceBindingStatus {
+	of.Conditions = append(of.Conditions, metav1.Condition{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse})
+	return of
+}
+
 func item(cluster string, applied bool, health workv1alpha2.ResourceHealth, raw string) workv1alpha2.AggregatedStatusItem {
 	return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: applied, Health: health, Status: &runtime.RawExtension{Raw: []byte(raw)}}
 }
@@ -48,6 +54,8 @@ func TestUrgent(t *testing.T) {
 	}{
 		"a placement was decided":                        {reports("", ""), reports(no, yes), false},
 		"no placement was found":                         {reports("", ""), reports(no, no), true},
+		"it is to be moved, and cannot be":               {reports(yes, yes, item("a", true, well, "1")), stays(reports(yes, yes, item("a", true, well, "1"))), true},
+		"it still cannot be moved":                       {stays(reports(yes, yes, item("a", true, well, "1"))), stays(reports(yes, yes, item("a", true, well, "2"))), false},
 		"still no placement was found":                   {reports(no, no), reports(no, no), false},
 		"one of two clusters has it":                     {reports(no, yes), reports(no, yes, item("a", true, ill, "1")), false},
 		"all clusters have it":                           {reports(no, yes, item("a", true, ill, "1")), reports(yes, yes, item("a", true, ill, "1"), item("b", true, ill, "1")), true},
