@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/sorting"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -15,28 +16,68 @@ type staying struct {
 	what, message string
 }
 
-const cannotMove = "it must be moved, and cannot be"
+const (
+	cannotMove  = "it must be moved, and cannot be"
+	cannotDrain = "a drain waits for it, and it cannot be moved"
+)
 
-// stayingNotes returns notes about what stays, such as because nothing else has room, one for each reason. It may be healthy,
-// but would not survive the next failure.
-func stayingNotes(all []staying) []Note {
+// together returns the templates that stay for the same reason.
+func together(all []staying) map[staying][]inventory.ID {
 	by := map[staying][]inventory.ID{}
 	for _, s := range all {
 		stay := staying{what: s.what, message: s.message}
 		by[stay] = append(by[stay], s.id)
 	}
-	var out []Note
-	for stay, ids := range by {
+	for _, ids := range by {
 		slices.SortFunc(ids, func(a, b inventory.ID) int {
 			return cmp.Or(sorting.Turn(a)-sorting.Turn(b), cmp.Compare(titleOf(a), titleOf(b)))
 		})
-		of := ids[0]
+	}
+	return by
+}
+
+// stayingNotes returns notes about what stays, such as because nothing else has room, one for each reason. It may be healthy,
+// but would not survive the next failure.
+func stayingNotes(all []staying) []Note {
+	var out []Note
+	for stay, ids := range together(all) {
 		out = append(out, Note{
-			Kind: of.GroupKind.Kind, Namespace: of.Namespace, Name: of.Name,
-			Message: stay.what + besides(ids) + ". " + stay.message,
-			Next:    "flotilla explain " + strings.ToLower(of.GroupKind.Kind) + "/" + of.Name + inNamespace(of.Namespace),
+			Kind: ids[0].GroupKind.Kind, Namespace: ids[0].Namespace, Name: ids[0].Name,
+			Message: stay.what + besides(ids) + ". " + stay.message, Next: explains(ids[0]),
 		})
 	}
 	slices.SortFunc(out, func(a, b Note) int { return cmp.Compare(a.Message, b.Message) })
+	return out
+}
+
+func explains(id inventory.ID) string {
+	return "flotilla explain " + strings.ToLower(id.GroupKind.Kind) + "/" + id.Name + inNamespace(id.Namespace)
+}
+
+// undrained takes what stays in clusters that are drained off the asides, and returns problems about it, one for each
+// reason: such a drain never ends by itself.
+func (a *asides) undrained(clusters []Cluster) []Problem {
+	var out []Problem
+	for i := range clusters {
+		if !clusters[i].Drained {
+			continue // a drain that is over may still be in a message
+		}
+		name := clusters[i].Name
+		var stuck []staying
+		a.staying = slices.DeleteFunc(a.staying, func(s staying) bool {
+			is := s.what == cannotMove && strings.Contains(s.message, " "+name+" (untolerated taint {"+clusterv1alpha1.TaintClusterDrain)
+			if is {
+				stuck = append(stuck, staying{s.id, cannotDrain, s.message})
+			}
+			return is
+		})
+		for stay, ids := range together(stuck) {
+			out = append(out, Problem{
+				State: Failed, Group: ids[0].GroupKind.Group, Kind: ids[0].GroupKind.Kind, Namespace: ids[0].Namespace, Name: ids[0].Name, Clusters: []string{name},
+				Message: stay.what + besides(ids) + ". " + stay.message,
+				Next:    "let its policy mean another cluster with room, or end the drain: flotilla uncordon " + name + "; " + explains(ids[0]),
+			})
+		}
+	}
 	return out
 }

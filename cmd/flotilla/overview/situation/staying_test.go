@@ -45,6 +45,36 @@ func TestWhatCannotBeMovedIsTold(t *testing.T) {
 	}
 }
 
+// TestADrainThatCannotEnd: what a drain cannot move is no more ready than the drain is: it is told with how to end that.
+func TestADrainThatCannotEnd(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	east := member("east")
+	east.Spec.Taints = drain.Taints()
+	s.Cluster(east, time.Time{})
+	for _, name := range []string{"api", "web"} {
+		b := bindingOf(name)
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+		b.Status.Conditions = []metav1.Condition{{
+			Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason,
+			Message: "It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): no other place: 0/1 clusters are available.",
+		}}
+		propagation.ClaimOf(carrying(name, 1)).Set(b)
+		s.Binding(b, nil)
+	}
+	got := s.Fleet()
+	want := []situation.Problem{{
+		State: situation.Failed, Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "api", Clusters: []string{"east"},
+		Message: "a drain waits for it, and it cannot be moved; the same of 1 more: Deployment shop/web. It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): no other place: 0/1 clusters are available",
+		Next:    "let its policy mean another cluster with room, or end the drain: flotilla uncordon east; flotilla explain deployment/api -n shop",
+	}}
+	if diff := cmp.Diff(want, got.Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if len(got.Notes) > 0 {
+		t.Errorf("it is told twice: %v", got.Notes)
+	}
+}
+
 // TestAMoveSaysWhy: the report says where the template runs until its new place is healthy, and why it has to leave.
 func TestAMoveSaysWhy(t *testing.T) {
 	s := situation.NewSurvey(now, "")
