@@ -6,6 +6,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,5 +46,35 @@ func TestANamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 		err := w.Hub.Create(t.Context(), shop.DeepCopy())
 		return err == nil, ""
 	})
+	w.ready("web", revision)
+}
+
+// TestANamespaceOfTheRevisionThatIsBeingDeleted: the Kustomization says which namespace it waits for, and makes it again with
+// what was in it.
+func TestANamespaceOfTheRevisionThatIsBeingDeleted(t *testing.T) {
+	w := newWorld(t)
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-shop"}}
+	revision := w.commit(map[string]string{
+		"app/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + shop.Name + "}\n",
+		"app/x.yaml":  strings.ReplaceAll(configMaps(1), "NAMESPACE", shop.Name),
+	})
+	w.kustomization("web", unhurried)
+	w.ready("web", revision)
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Name, Name: "held", Finalizers: []string{"example.org/hold"}}}
+	w.create(held)
+
+	if err := w.Hub.Delete(t.Context(), shop.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	want := "waiting until what is being deleted is gone, and made again: namespace " + shop.Name
+	w.until("it says what it waits for", func() (bool, string) {
+		c := apimeta.FindStatusCondition(w.get("web").Status.Conditions, meta.ReadyCondition)
+		return c != nil && c.Message == want, c.Message
+	})
+
+	if err := w.Hub.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
 	w.ready("web", revision)
 }

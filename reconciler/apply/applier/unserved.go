@@ -2,14 +2,38 @@ package applier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/contents"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
+
+// Awaits returns what a plan waits for that was applied but for some objects: the namespaces of its set that are being
+// deleted, and are made again, or else kinds and namespaces in general.
+func (a *Applier) Awaits(ctx context.Context, plan Plan) error {
+	ending := sets.New[string]()
+	for _, c := range plan.Changes {
+		name := c.Desired.GetNamespace()
+		if c.Action != later || name == "" || ending.Has(name) {
+			continue
+		}
+		var ns corev1.Namespace
+		if err := a.reader.hub.Get(ctx, client.ObjectKey{Name: name}, &ns); err == nil && ns.DeletionTimestamp != nil {
+			ending.Insert(name)
+		}
+	}
+	if len(ending) == 0 {
+		return errors.New("waiting for the kinds and namespaces of this revision to be served")
+	}
+	return fmt.Errorf("waiting until what is being deleted is gone, and made again: namespace %s", strings.Join(sets.List(ending), ", "))
+}
 
 // Unserved returns a text about what a plan still waits for: the CustomResourceDefinitions of its set that are not
 // established, each with the reason in its status, or else the objects that wait.
