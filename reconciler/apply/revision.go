@@ -204,7 +204,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 // once that took longer than spec.timeout, as long as after any failure.
 func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error {
 	if s.now.Sub(s.last.awaitsDefinitions(s)) < s.ks.GetTimeout() {
-		return loop.Waiting(meta.ProgressingReason, definitionsPoll, by.Awaits(ctx, s.plan))
+		return loop.Waiting(meta.ProgressingReason, definitionsPoll, applier.Awaits(ctx, by, s.plan))
 	}
 	why, err := by.Unserved(ctx, s.plan)
 	if err != nil {

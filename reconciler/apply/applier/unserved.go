@@ -17,7 +17,7 @@ import (
 
 // Awaits returns what a plan waits for that was applied but for some objects: the namespaces of its set that are being
 // deleted, and are made again, or else kinds and namespaces in general.
-func (a *Applier) Awaits(ctx context.Context, plan Plan) error {
+func Awaits(ctx context.Context, a *Applier, plan Plan) error {
 	ending := sets.New[string]()
 	for _, c := range plan.Changes {
 		name := c.Desired.GetNamespace()

@@ -84,7 +84,7 @@ func KustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		if revision := standing.Revision(ks); revision != ks.Status.LastAppliedRevision {
 			stays = "revision " + excerpt.ShortRevision(revision) + ", which has not become ready, stays until then"
 		}
-		return "correct the files and commit; " + stays + ". flotilla trace kustomization/" + object
+		return Mend(ks, ready.Reason) + "; " + stays + ". flotilla trace kustomization/" + object
 	case "Forbidden", fluxmeta.PruneFailedReason: // no part of these messages comes from others
 		return cmp.Or(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
