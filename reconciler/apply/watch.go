@@ -45,12 +45,10 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := wake.WatchClusters(mgr, &gone.Inbox, r.opts.Clock); err != nil {
 		return err
 	}
-	loop := ctrl.NewControllerManagedBy(mgr)
-	for _, kind := range awaited.Kinds() {
-		loop.WatchesMetadata(kind.Object, kind.Handler(func(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request {
-			return wake.Find(ctx, match)
-		}))
+	if err := awaited.New(wake, &gone.Inbox).Register(mgr); err != nil {
+		return err
 	}
+	loop := ctrl.NewControllerManagedBy(mgr)
 	for _, kind := range wakes.Kinds() {
 		loop.Watches(kind, gone.OfKind())
 	}

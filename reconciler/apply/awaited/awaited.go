@@ -1,11 +1,12 @@
 // Package awaited notices when something that Kustomizations wait for may be there: kinds, namespaces, and rights.
 //
-// In go events of metadata-only watches; out come handlers that enqueue the Kustomizations that may wait for the
-// object. It reads nothing else, and writes nothing.
+// In go events of metadata-only watches, and the Kustomizations of a cache; out come the Kustomizations that may wait for
+// the object, to be reconciled. It reads nothing else, and writes nothing.
 package awaited
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,36 +19,37 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Kind is a kind of object for which Kustomizations may wait.
-type Kind struct {
-	// Object is of the kind that is watched.
-	Object client.Object
-	// After is how long it takes from the event until the object has an effect.
-	After time.Duration
+// kind is a kind of object for which Kustomizations may wait.
+type kind struct {
+	// object is of the kind that is watched.
+	object client.Object
+	// after is how long after an event the Kustomizations are looked for: first when the object usually has an effect,
+	// then again. How long that takes nobody can tell, as a busy control plane's own caches lag; and a Kustomization
+	// that was just refused may say so only later than the event.
+	after []time.Duration
 	// reasons are the reasons of the condition Ready with which a Kustomization may wait for such an object.
 	reasons []string
 }
 
-const (
-	// known is about how long it takes until the control plane's caches have a new right or namespace.
-	known = 250 * time.Millisecond
-	// served is about how long it takes from the definition of a kind until that is served.
-	served = time.Second
-)
-
-// Kinds returns what may be waited for.
-func Kinds() []Kind {
+// kinds returns what may be waited for.
+func kinds() []kind {
+	known := []time.Duration{250 * time.Millisecond, time.Second, 5 * time.Second, 20 * time.Second}
+	served := []time.Duration{time.Second, 5 * time.Second, 20 * time.Second}
 	rights := []string{applier.ReasonForbidden, meta.PruneFailedReason, meta.DependencyNotReadyReason, meta.HealthCheckFailedReason}
-	return []Kind{
+	return []kind{
 		{&corev1.Namespace{}, known, []string{applier.ReasonNamespaceNotFound, inventory.ReasonNamespaceTerminating}},
 		{&apiextensionsv1.CustomResourceDefinition{}, served, []string{applier.ReasonUnknownKind}},
 		{&corev1.ServiceAccount{}, known, append(slices.Clone(rights), applier.ReasonAccountNotFound)},
@@ -58,41 +60,89 @@ func Kinds() []Kind {
 	}
 }
 
-// Find returns the Kustomizations that a function picks.
-type Find func(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request
+// look is one search for those who wait for objects of a kind in a namespace; events that come together share it.
+type look struct {
+	kind      int // in Watch.kinds
+	namespace string
+	turn      int // in kind.after
+}
 
-// Handler returns a handler that enqueues the Kustomizations that may wait for an object of the kind, when one is
-// created or changed. find looks them up.
-func (k Kind) Handler(find Find) handler.EventHandler {
-	wake := func(ctx context.Context, obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		for _, request := range find(ctx, k.by(obj)) {
-			queue.AddAfter(request, k.After)
+// Watch wakes Kustomizations when what they wait for may be there. Use New.
+type Watch struct {
+	among Finder
+	inbox Inbox
+	kinds []kind
+}
+
+// Finder has the Kustomizations.
+type Finder interface {
+	// Find returns those that match.
+	Find(ctx context.Context, match func(*kustomizev1.Kustomization) bool, among ...client.ListOption) []reconcile.Request
+}
+
+// Inbox takes the Kustomizations that have to be reconciled.
+type Inbox interface {
+	Add(request reconcile.Request, later bool)
+}
+
+// New returns a watch that finds Kustomizations among those, and puts them into inbox.
+func New(among Finder, inbox Inbox) *Watch {
+	return &Watch{among: among, inbox: inbox, kinds: kinds()}
+}
+
+// Register adds the watch to mgr.
+func (w *Watch) Register(mgr ctrl.Manager) error {
+	loop := builder.TypedControllerManagedBy[look](mgr).
+		Named("apply-awaited").
+		WithOptions(controller.TypedOptions[look]{NewQueue: fairqueue.By(1, func(l look) string { return l.namespace })})
+	for i, kind := range w.kinds {
+		loop.WatchesMetadata(kind.object, w.handler(i))
+	}
+	if err := loop.Complete(w); err != nil {
+		return fmt.Errorf("register apply-awaited: %w", err)
+	}
+	return nil
+}
+
+// handler returns a handler that looks for those who wait for an object of a kind when one is created or changed.
+func (w *Watch) handler(kind int) handler.TypedEventHandler[client.Object, look] {
+	type queue = workqueue.TypedRateLimitingInterface[look]
+	changed := func(obj client.Object, queue queue) {
+		for turn, after := range w.kinds[kind].after {
+			queue.AddAfter(look{kind: kind, namespace: obj.GetNamespace(), turn: turn}, after)
 		}
 	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	return handler.TypedFuncs[client.Object, look]{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queue) {
 			if !e.IsInInitialList {
-				wake(ctx, e.Object, queue)
+				changed(e.Object, queue)
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) {
 			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				wake(ctx, e.ObjectNew, queue)
+				changed(e.ObjectNew, queue)
 			}
 		},
 	}
 }
 
-// by returns a function that reports whether a Kustomization may wait for an object. For an object in a
-// namespace only a Kustomization of that namespace may, or one whose message names the namespace: a tenant
-// cannot make the loop run others' Kustomizations by writing objects.
-func (k Kind) by(obj client.Object) func(*kustomizev1.Kustomization) bool {
+// Reconcile wakes those who wait now.
+func (w *Watch) Reconcile(ctx context.Context, l look) (reconcile.Result, error) {
+	for _, request := range w.among.Find(ctx, waits(w.kinds[l.kind].reasons, l.namespace)) {
+		w.inbox.Add(request, false)
+	}
+	return reconcile.Result{}, nil
+}
+
+// waits returns a function that reports whether a Kustomization may wait, with one of these reasons, for an object of a
+// namespace; "" for one that is in none. For an object in a namespace only a Kustomization of that namespace may, or one
+// whose message names the namespace: a tenant cannot make the loop run others' Kustomizations by writing objects.
+func waits(reasons []string, namespace string) func(*kustomizev1.Kustomization) bool {
 	return func(ks *kustomizev1.Kustomization) bool {
 		ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
-		if ready == nil || ready.Status == metav1.ConditionTrue || !slices.Contains(k.reasons, ready.Reason) {
+		if ready == nil || ready.Status == metav1.ConditionTrue || !slices.Contains(reasons, ready.Reason) {
 			return false
 		}
-		namespace := obj.GetNamespace()
 		return namespace == "" || namespace == ks.Namespace || strings.Contains(ready.Message, `"`+namespace+`"`)
 	}
 }
