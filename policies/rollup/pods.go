@@ -15,8 +15,12 @@ import (
 
 // AwaitsPods reports whether a workload waits for Pods that do not start or do not become ready, by its health and
 // status in a cluster: it is not healthy, its version before still runs, or it is a Job not all of whose Pods are ready.
+// A Deployment that has made no Pods awaits none: its status says why.
 func AwaitsPods(kind schema.GroupKind, health workv1alpha2.ResourceHealth, status *runtime.RawExtension) bool {
 	switch shown := Shown(health, status); {
+	case shown == workv1alpha2.ResourceUnhealthy && kind.Kind == "Deployment":
+		made, counted := decode(&workv1alpha2.AggregatedStatusItem{Status: status})["replicas"].(int64)
+		return counted && made > 0
 	case shown != workv1alpha2.ResourceHealthy:
 		return shown == workv1alpha2.ResourceUnhealthy
 	case kind.Kind != "Deployment" && kind.Kind != "Job": // the rest of the status says no more

@@ -75,6 +75,7 @@ func TestWhatPodsSay(t *testing.T) {
 // TestWhosePodsAreToBeLookedAt: those of a workload that is not as it is wanted, and of no other.
 func TestWhosePodsAreToBeLookedAt(t *testing.T) {
 	deployment, job := schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "batch", Kind: "Job"}
+	statefulSet := schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	for name, tc := range map[string]struct {
 		kind   schema.GroupKind
 		health workv1alpha2.ResourceHealth
@@ -85,7 +86,10 @@ func TestWhosePodsAreToBeLookedAt(t *testing.T) {
 		"one that is not":                      {deployment, workv1alpha2.ResourceUnhealthy, `{"replicas":2}`, true},
 		"one of which the version before runs": {deployment, workv1alpha2.ResourceHealthy, `{"replicas":2,"updatedReplicas":1}`, true},
 		"one of which nothing is known":        {deployment, workv1alpha2.ResourceUnknown, ``, false},
-		"one that is queued":                   {deployment, workv1alpha2.ResourceHealthy, `{"resourceWaiting":true}`, true},
+		"one that has made none":               {deployment, workv1alpha2.ResourceUnhealthy, `{"observedGeneration":1}`, false},
+		"one that nobody has looked at":        {deployment, workv1alpha2.ResourceUnhealthy, ``, false},
+		"a StatefulSet that has made none":     {statefulSet, workv1alpha2.ResourceUnhealthy, `{"observedGeneration":1}`, true},
+		"one that is queued":                   {deployment, workv1alpha2.ResourceHealthy, `{"replicas":1,"resourceWaiting":true}`, true},
 		"a Job that runs":                      {job, workv1alpha2.ResourceHealthy, `{"active":2,"ready":2}`, false},
 		"a Job of which some do not start":     {job, workv1alpha2.ResourceHealthy, `{"active":2,"ready":1}`, true},
 		"a Job that has failed":                {job, workv1alpha2.ResourceHealthy, `{"conditions":[{"type":"Failed","status":"True"}]}`, true},

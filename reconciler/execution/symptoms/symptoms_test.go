@@ -72,7 +72,7 @@ func deployment(health workv1alpha1.ResourceHealth, annotations ...string) Objec
 	return Object{
 		Kind:     schema.GroupKind{Group: "apps", Kind: "Deployment"},
 		Manifest: func() (*unstructured.Unstructured, error) { return manifest, nil },
-		Observed: &members.Observed{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}, Health: health},
+		Observed: &members.Observed{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}, Health: health, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1,"updatedReplicas":1}`)}},
 		Known:    true,
 	}
 }
