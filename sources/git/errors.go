@@ -43,6 +43,8 @@ var (
 	// ErrMalformed means that the remote sent something that is not Git's
 	// protocol.
 	ErrMalformed = errors.New("malformed answer")
+	// ErrNoTag means that a commit was not found by an annotated tag.
+	ErrNoTag = errors.New("no annotated tag")
 	// ErrConflict means that others kept changing a ref that was being written.
 	ErrConflict = errors.New("ref changed meanwhile")
 )

@@ -131,7 +131,7 @@ func (r *Remote) notes(ctx context.Context) (*notesTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(p, tip)
+	t, err := newTree(p, tip, plumbing.ZeroHash)
 	if err != nil {
 		p.close()
 		return nil, err

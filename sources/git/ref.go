@@ -36,6 +36,8 @@ type Commit struct {
 	// Reference is the full name of the resolved ref; empty if only the hash was
 	// given.
 	Reference string
+	// Tag is the hash of the annotated tag that Reference names; empty if it names none.
+	Tag string
 	// pointer is the name that the revision shows: the short name, unless Ref.Name
 	// was set.
 	pointer string
@@ -97,14 +99,18 @@ func (r Ref) find(have advertised) (Commit, error) {
 }
 
 func (a advertised) commit(full, pointer, words string) (Commit, error) {
-	hash, ok := a.peeled[full]
-	if !ok {
-		hash, ok = a.refs[full]
-	}
-	if !ok {
+	at, ok := a.refs[full]
+	commit, peeled := a.peeled[full]
+	switch {
+	case peeled && ok:
+		return Commit{Hash: commit.String(), Reference: full, Tag: at.String(), pointer: pointer}, nil
+	case peeled:
+		return Commit{Hash: commit.String(), Reference: full, pointer: pointer}, nil
+	case ok:
+		return Commit{Hash: at.String(), Reference: full, pointer: pointer}, nil
+	default:
 		return Commit{}, fmt.Errorf("%s: %w%s", words, ErrRefNotFound, a.hint())
 	}
-	return Commit{Hash: hash.String(), Reference: full, pointer: pointer}, nil
 }
 
 // maxHint is how many branches a message names.

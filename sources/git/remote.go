@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -208,11 +209,18 @@ func (r *Remote) fetch(ctx context.Context, c Commit) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	tag := plumbing.ZeroHash
+	if h, ok := adv.References[c.Reference]; ok && c.Tag != "" && h.String() == c.Tag {
+		tag = h
+		if !slices.Contains(want, h) {
+			want = append(want, h)
+		}
+	}
 	p, err := r.transfer(ctx, conn, adv.Capabilities, want, shallow)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(p, plumbing.NewHash(c.Hash))
+	t, err := newTree(p, plumbing.NewHash(c.Hash), tag)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		err = fmt.Errorf("commit %s: %w; it is in no history that the server offers, change spec.ref.commit or name its branch", c.Hash, ErrRefNotFound)
 	}

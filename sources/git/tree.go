@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/flotilla-io/flotilla/sources/git/signed"
 )
 
 // Tree is a commit's files as an fs.FS. Symbolic links and submodules are listed
@@ -27,9 +29,11 @@ type Tree struct {
 	// Committed is the committer's time.
 	Committed time.Time
 
-	pack *pack
-	root plumbing.Hash
-	dirs map[string][]object.TreeEntry
+	pack   *pack
+	commit plumbing.Hash
+	tag    plumbing.Hash // of the annotated tag by which the commit was found; zero for none
+	root   plumbing.Hash
+	dirs   map[string][]object.TreeEntry
 }
 
 var (
@@ -37,7 +41,7 @@ var (
 	_ fs.ReadFileFS = (*Tree)(nil)
 )
 
-func newTree(p *pack, commit plumbing.Hash) (*Tree, error) {
+func newTree(p *pack, commit, tag plumbing.Hash) (*Tree, error) {
 	encoded, err := p.objects.Get(commit)
 	if err != nil {
 		return nil, err
@@ -48,8 +52,44 @@ func newTree(p *pack, commit plumbing.Hash) (*Tree, error) {
 	}
 	return &Tree{
 		Message: c.Message, Author: c.Author.String(), Committed: c.Committer.When,
-		pack: p, root: c.TreeHash, dirs: map[string][]object.TreeEntry{},
+		pack: p, commit: commit, tag: tag, root: c.TreeHash, dirs: map[string][]object.TreeEntry{},
 	}, nil
+}
+
+// mostTags is how many tags may point at each other before there is a commit.
+const mostTags = 4
+
+// SignedCommit returns the commit as it was signed. Errors: ErrMalformed.
+func (t *Tree) SignedCommit() (signed.Object, error) {
+	raw, err := t.pack.raw(t.commit, plumbing.CommitObject)
+	if err != nil {
+		return signed.Object{}, err
+	}
+	commit, err := signed.Commit(raw)
+	if err != nil {
+		return signed.Object{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return commit, nil
+}
+
+// SignedTag returns the annotated tag by which the commit was found, as it was signed. Errors: ErrNoTag, ErrMalformed.
+func (t *Tree) SignedTag() (signed.Object, error) {
+	if t.tag.IsZero() {
+		return signed.Object{}, ErrNoTag
+	}
+	outer, err := t.pack.raw(t.tag, plumbing.TagObject)
+	raw := outer
+	for depth := 1; err == nil; depth++ {
+		target, kind, bad := signed.Target(raw)
+		if bad == nil && kind == plumbing.CommitObject && target == t.commit {
+			return signed.Tag(outer), nil
+		}
+		if bad != nil || kind != plumbing.TagObject || depth == mostTags {
+			return signed.Object{}, fmt.Errorf("%w: the tag %s does not lead to the commit %s", ErrMalformed, t.tag, t.commit)
+		}
+		raw, err = t.pack.raw(target, plumbing.TagObject)
+	}
+	return signed.Object{}, err
 }
 
 // Close frees the spool file.
@@ -177,6 +217,15 @@ func (p *pack) tree(hash plumbing.Hash) ([]object.TreeEntry, error) {
 	return decoded.Entries, nil
 }
 
+// raw returns an object's content as it was transferred: what was signed is that, not what a decoder makes of it.
+func (p *pack) raw(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+	encoded, err := p.objects.Get(hash)
+	if err != nil || encoded.Type() != kind {
+		return nil, fmt.Errorf("%w: %s %s is missing from the transfer", ErrMalformed, kind, hash)
+	}
+	return content(encoded)
+}
+
 func (t *Tree) blob(hash plumbing.Hash) ([]byte, error) { return t.pack.blob(hash) }
 
 func (p *pack) blob(hash plumbing.Hash) ([]byte, error) {
@@ -184,15 +233,19 @@ func (p *pack) blob(hash plumbing.Hash) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: object %s is missing from the transfer", ErrMalformed, hash)
 	}
+	return content(encoded)
+}
+
+// content unpacks an object.
+func content(encoded plumbing.EncodedObject) ([]byte, error) {
 	r, err := encoded.Reader()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	content := make([]byte, 0, encoded.Size())
-	buf := bytes.NewBuffer(content)
+	buf := bytes.NewBuffer(make([]byte, 0, encoded.Size()))
 	if _, err := io.Copy(buf, r); err != nil {
-		return nil, fmt.Errorf("%w: object %s: %s", ErrMalformed, hash, remoteText(err.Error()))
+		return nil, fmt.Errorf("%w: object %s: %s", ErrMalformed, encoded.Hash(), remoteText(err.Error()))
 	}
 	return buf.Bytes(), nil
 }
