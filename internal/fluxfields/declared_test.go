@@ -48,7 +48,8 @@ var declared = []kind{
 			{fields: "include recurseSubmodules", use: refused, why: "files would be missing"},
 			{fields: "proxySecretRef", use: refused, why: "the proxy would not be used"},
 			{fields: "serviceAccountName", use: refused, why: "it is for providers that are refused"},
-			{fields: "verify", use: refused, why: "commits would be applied that nobody has signed"},
+			{in: "verify", fields: "mode", use: used},
+			{in: "verify.secretRef", fields: "name", use: used},
 		},
 	},
 	{

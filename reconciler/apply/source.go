@@ -15,6 +15,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
@@ -116,16 +117,13 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 		return fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
 	case repository.Status.Artifact == nil:
 		return loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the source %s %s has no artifact yet: look at its conditions", s.source.kind, s.source.key))
+	case provenance.Unverified(&repository) != "":
+		return loop.Waiting(meta.ArtifactFailedReason, soon, errors.New(provenance.Unverified(&repository)))
 	}
 	artifact := repository.Status.Artifact
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
 	s.source.allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
-	s.source.commit = map[string]string{}
-	for _, key := range []string{gitopsv1alpha1.CommitAuthorKey, gitopsv1alpha1.CommitSubjectKey, gitopsv1alpha1.CommitDateKey} {
-		if value := artifact.Metadata[key]; value != "" {
-			s.source.commit[key] = value
-		}
-	}
+	s.source.commit = provenance.Commit(artifact.Metadata)
 	return nil
 }
 

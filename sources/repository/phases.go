@@ -21,8 +21,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/signature"
 )
 
 // Reasons of conditions that Flux does not have.
@@ -49,6 +51,11 @@ type state struct {
 	// artifacts in use.
 	current bool
 	inUse   []Used
+	// keys are those whose signatures count, if the spec asks for signatures, and signer and tag who signed the commit and
+	// its tag. doubted means that the artifact of the status was not verified by such keys.
+	keys        *signature.Keys
+	signer, tag *provenance.Signature
+	doubted     bool
 	// artifact is the new artifact; nil until it is stored.
 	artifact *meta.Artifact
 	// subject is the first line of the new artifact's commit message.
@@ -70,10 +77,9 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
 		{"recurseSubmodules", spec.RecurseSubmodules},
 		{"serviceAccountName", spec.ServiceAccountName != ""},
-		{"verify", spec.Verification != nil},
 	} {
 		if f.set {
-			return loop.Next{}, loop.Stalled(ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet: remove it", f.name))
+			return loop.Next{}, loop.Stalled(ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet", f.name))
 		}
 	}
 	return loop.Next{}, nil
@@ -117,7 +123,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, s.classify(err)
 	}
 	have := s.object.Status.Artifact
-	s.current = have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) &&
+	s.current = !s.doubted && have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) &&
 		r.store.Owns(ownerOf(client.ObjectKeyFromObject(s.object)), have.Digest) && r.store.Has(have.Digest)
 	return loop.Next{}, nil
 }
@@ -152,6 +158,9 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, s.classify(err)
 	}
 	defer tree.Close()
+	if err := r.verifier.verify(s, tree); err != nil {
+		return loop.Next{}, err
+	}
 	ctx, leave, err := places.Compute(ctx)
 	if err != nil {
 		return loop.Next{}, err
@@ -176,6 +185,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		Revision: s.commit.Revision().String(), LastUpdateTime: metav1.NewTime(r.opts.Clock.Now()),
 		Metadata: about(tree, s.subject),
 	}
+	provenance.Record(s.artifact.Metadata, s.signer, s.tag)
 	return loop.Next{}, nil
 }
 

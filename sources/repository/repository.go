@@ -85,6 +85,8 @@ type Reconciler struct {
 	counts counts
 	users  users
 	limits limiter
+
+	verifier verifier
 }
 
 // New returns a Reconciler.
@@ -105,7 +107,7 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 	if opts.Jitter == nil {
 		opts.Jitter = jitter
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}}
 }
 
 // jitter returns d, up to 5 % shorter or longer.
@@ -206,7 +208,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
 	fetched := r.counts.fetch.Begin()
-	next, err := loop.Run(ctx, s, r.refuse, r.limits.sources, r.connect, r.resolve, r.users.find, r.fetch)
+	next, err := loop.Run(ctx, s, r.refuse, r.limits.sources, r.connect, r.verifier.trust, r.resolve, r.users.find, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}

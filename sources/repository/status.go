@@ -11,10 +11,12 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 )
 
 // reasonNewArtifact is Flux's reason of the Event about a new artifact.
@@ -56,11 +58,26 @@ func (r *Reconciler) setStored(s *state) {
 	status.ObservedSparseCheckout = s.object.Spec.SparseCheckout
 	status.ObservedRecurseSubmodules = false
 	status.ObservedInclude = nil
+	if verified := s.verified(); verified != "" {
+		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionTrue, meta.SucceededReason, verified)
+	}
 	message := fmt.Sprintf("stored artifact for revision '%s'", status.Artifact.Revision)
 	r.set(s, meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	r.set(s, sourcev1.ArtifactInStorageCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	drop(s, sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition, sourcev1.ArtifactOutdatedCondition,
 		sourcev1.IncludeUnavailableCondition, meta.ReconcilingCondition, meta.StalledCondition)
+}
+
+// verified records how signatures were verified, and returns who signed; empty where nobody asks for that.
+func (s *state) verified() string {
+	verify := s.object.Spec.Verification
+	if verify == nil {
+		s.object.Status.SourceVerificationMode = nil
+		drop(s, sourcev1.SourceVerifiedCondition)
+		return ""
+	}
+	s.object.Status.SourceVerificationMode = ptr.To(verify.GetMode())
+	return "verified: " + provenance.Text(s.object.Status.Artifact.Metadata)
 }
 
 // setFailed records an error. The artifact and its conditions stay, unless the
@@ -73,10 +90,17 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 		failed, other = other, failed
 	}
 	drop(s, other)
-	if failure.Reason == ReasonUnsupported {
+	switch failure.Reason {
+	case ReasonUnsupported:
 		drop(s, failed)
-	} else {
+	case sourcev1.VerificationError: // it was fetched
+		drop(s, failed)
+		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionFalse, failure.Reason, message)
+	default:
 		r.set(s, failed, metav1.ConditionTrue, failure.Reason, message)
+	}
+	if a := s.object.Status.Artifact; a != nil && s.doubted {
+		a.Metadata = provenance.Withdrawn(a.Metadata)
 	}
 	if failure.Class == loop.ClassStalled {
 		s.object.Status.ObservedGeneration = s.object.Generation

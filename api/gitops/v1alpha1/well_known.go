@@ -52,6 +52,18 @@ const (
 	// CommitAllowDeleteKey is what the commit's trailers Flotilla-Allow-Delete name, between
 	// commas. It is not recorded in histories.
 	CommitAllowDeleteKey = "gitops.flotilla.io/commit-allow-delete"
+	// CommitSigningKeyKey is the fingerprint of the key whose signature of the commit was verified.
+	CommitSigningKeyKey = "gitops.flotilla.io/commit-signing-key"
+	// CommitSignerKey is what that key says of its owner.
+	CommitSignerKey = "gitops.flotilla.io/commit-signer"
+	// CommitSignedKey is when the commit was signed, by its signature, as RFC 3339.
+	CommitSignedKey = "gitops.flotilla.io/commit-signed"
+	// TagSigningKeyKey is the fingerprint of the key whose signature of the tag was verified.
+	TagSigningKeyKey = "gitops.flotilla.io/tag-signing-key"
+	// TagSignerKey is what that key says of its owner.
+	TagSignerKey = "gitops.flotilla.io/tag-signer"
+	// TagSignedKey is when the tag was signed, by its signature, as RFC 3339.
+	TagSignedKey = "gitops.flotilla.io/tag-signed"
 )
 
 // ParentAnnotation on a CommitStatus is the Kustomization, as namespace/name, that applied the one that it

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -179,7 +180,7 @@ func fromArtifact(revision string, source *sourcev1.GitRepository) *lineage.Comm
 func described(revision string, metadata map[string]string) *lineage.Commit {
 	return &lineage.Commit{
 		Revision: revision, Author: metadata[gitopsv1alpha1.CommitAuthorKey],
-		Subject: metadata[gitopsv1alpha1.CommitSubjectKey], Date: metadata[gitopsv1alpha1.CommitDateKey],
+		Subject: metadata[gitopsv1alpha1.CommitSubjectKey], Date: metadata[gitopsv1alpha1.CommitDateKey], Signed: provenance.Text(metadata),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -24,7 +25,7 @@ func Asked() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// NewArtifact passes a source that has a new artifact.
+// NewArtifact passes a source that has a new artifact, or one that is verified only now.
 func NewArtifact() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -32,6 +33,9 @@ func NewArtifact() predicate.Predicate {
 			after, okAfter := e.ObjectNew.(*sourcev1.GitRepository)
 			if !okBefore || !okAfter || after.Status.Artifact == nil {
 				return false
+			}
+			if provenance.Unverified(before) != "" && provenance.Unverified(after) == "" {
+				return true
 			}
 			return before.Status.Artifact == nil || before.Status.Artifact.Revision != after.Status.Artifact.Revision || before.Status.Artifact.Digest != after.Status.Artifact.Digest
 		},

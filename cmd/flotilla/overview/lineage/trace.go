@@ -80,6 +80,8 @@ type Commit struct {
 	Author   string `json:"author,omitempty"`
 	Subject  string `json:"subject,omitempty"`
 	Date     string `json:"date,omitempty"`
+	// Signed is who signed it, where its source asks for that.
+	Signed string `json:"signed,omitempty"`
 	// Unknown is why author and subject are not known.
 	Unknown string `json:"unknown,omitempty"`
 }
@@ -205,6 +207,14 @@ func less(width, indent int) int {
 
 type line struct{ title, text string }
 
+// after returns text after a separator; empty for none.
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
 // lines returns everything except the clusters, from the repository to the placement.
 func (t Trace) lines() []line {
 	var out []line
@@ -217,7 +227,7 @@ func (t Trace) lines() []line {
 		if c.Unknown != "" {
 			add("", "%s", c.Unknown)
 		} else {
-			add("", "%q by %s, %s", c.Subject, orNobody(c.Author), c.Date)
+			add("", "%q by %s, %s%s", c.Subject, orNobody(c.Author), c.Date, after("; ", c.Signed))
 		}
 	}
 	if f := t.File; f != nil {

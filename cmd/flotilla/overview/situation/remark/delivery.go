@@ -30,6 +30,8 @@ func RepositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
 		return "correct its spec: flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
+	case sourcev1.VerificationError:
+		return "have the commit signed by who may, or add the public key to the Secret that spec.verify names, then: " + again
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":

@@ -1,0 +1,135 @@
+package provenance
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+)
+
+// longestName is how much of what a key says of its owner is recorded, in runes.
+const longestName = 200
+
+// Signature is who signed a commit or a tag.
+type Signature struct {
+	// Key is the fingerprint of the key; never empty.
+	Key string
+	// Name is what the key says of its owner; it may be empty.
+	Name string
+	// Signed is when it was signed, as the signature says; zero where it does not.
+	Signed time.Time
+}
+
+// fields are the keys of the metadata that record one Signature.
+type fields struct{ key, name, signed string }
+
+var (
+	ofCommit = fields{gitopsv1alpha1.CommitSigningKeyKey, gitopsv1alpha1.CommitSignerKey, gitopsv1alpha1.CommitSignedKey}
+	ofTag    = fields{gitopsv1alpha1.TagSigningKeyKey, gitopsv1alpha1.TagSignerKey, gitopsv1alpha1.TagSignedKey}
+)
+
+// Record writes into an artifact's metadata who signed its commit and its tag; nil is for what was not verified.
+func Record(metadata map[string]string, commit, tag *Signature) {
+	ofCommit.write(metadata, commit)
+	ofTag.write(metadata, tag)
+}
+
+func (f fields) write(metadata map[string]string, s *Signature) {
+	for _, key := range []string{f.key, f.name, f.signed} {
+		delete(metadata, key)
+	}
+	if s == nil {
+		return
+	}
+	metadata[f.key] = s.Key
+	if name := excerpt.Runes(excerpt.Line(s.Name), longestName); name != "" {
+		metadata[f.name] = name
+	}
+	if !s.Signed.IsZero() {
+		metadata[f.signed] = s.Signed.UTC().Format(time.RFC3339)
+	}
+}
+
+// Commit returns what the metadata of an artifact says about its commit: who wrote it, what it is about, when it was made,
+// and who signed it.
+func Commit(metadata map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{
+		gitopsv1alpha1.CommitAuthorKey, gitopsv1alpha1.CommitSubjectKey, gitopsv1alpha1.CommitDateKey,
+		ofCommit.key, ofCommit.name, ofCommit.signed, ofTag.key, ofTag.name, ofTag.signed,
+	} {
+		if value := metadata[key]; value != "" {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// Withdrawn returns metadata without what Record wrote.
+func Withdrawn(metadata map[string]string) map[string]string {
+	out := maps.Clone(metadata)
+	if out != nil {
+		Record(out, nil, nil)
+	}
+	return out
+}
+
+// Keys returns the fingerprints of the keys that vouch for a source's artifact, one for each signature that its spec asks
+// for; empty where it asks for none, and false where one that it asks for was not verified.
+func Keys(r *sourcev1.GitRepository) (fingerprints []string, all bool) {
+	verify := r.Spec.Verification
+	if verify == nil {
+		return nil, true
+	}
+	if mode := r.Status.SourceVerificationMode; r.Status.Artifact == nil || mode == nil || *mode != verify.GetMode() {
+		return nil, false
+	}
+	for _, of := range []struct {
+		asked bool
+		fields
+	}{{verify.VerifyHEAD(), ofCommit}, {verify.VerifyTag(), ofTag}} {
+		key := r.Status.Artifact.Metadata[of.key]
+		if of.asked && key == "" {
+			return nil, false
+		}
+		if of.asked {
+			fingerprints = append(fingerprints, key)
+		}
+	}
+	return fingerprints, true
+}
+
+// Unverified says why a source's artifact must not be built; it is empty if it may.
+func Unverified(r *sourcev1.GitRepository) string {
+	if _, all := Keys(r); all {
+		return ""
+	}
+	revision := ""
+	if r.Status.Artifact != nil {
+		revision = " of " + r.Status.Artifact.Revision
+	}
+	return fmt.Sprintf("the artifact%s is not verified as spec.verify of GitRepository %s/%s asks (%s)", revision, r.Namespace, r.Name, r.Spec.Verification.GetMode())
+}
+
+// Text returns who signed, as in "commit signed by Ann <ann@example.com> (KEY)"; empty where nothing was verified.
+func Text(metadata map[string]string) string {
+	var parts []string
+	for _, of := range []struct {
+		what string
+		fields
+	}{{"tag", ofTag}, {"commit", ofCommit}} {
+		switch key, name := metadata[of.key], metadata[of.name]; {
+		case key == "":
+		case name == "":
+			parts = append(parts, of.what+" signed by the key "+key)
+		default:
+			parts = append(parts, fmt.Sprintf("%s signed by %s (%s)", of.what, name, key))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,96 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/git/signed"
+	"github.com/flotilla-io/flotilla/sources/signature"
+)
+
+// verifier has the phases that find out who signed what was fetched.
+type verifier struct {
+	hub   client.Reader
+	clock clock.PassiveClock
+}
+
+// trust reads the keys whose signatures count, if spec.verify asks for signatures.
+func (v verifier) trust(ctx context.Context, s *state) (loop.Next, error) {
+	verify := s.object.Spec.Verification
+	if verify == nil {
+		return loop.Next{}, nil
+	}
+	key := client.ObjectKey{Namespace: s.object.Namespace, Name: verify.SecretRef.Name}
+	var secret corev1.Secret
+	err := v.hub.Get(ctx, key, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, min(s.interval, awaited), fmt.Errorf("the Secret %s of spec.verify.secretRef is not there: create it with the public keys whose signatures count", key))
+	case err != nil:
+		return loop.Next{}, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	if s.keys, err = signature.Parse(secret.Data); err != nil {
+		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("Secret %s: %w", key, err))
+	}
+	s.doubted = !v.vouched(s)
+	return loop.Next{}, nil
+}
+
+// vouched reports whether the artifact that is stored was verified as the spec asks, by keys that count now.
+func (v verifier) vouched(s *state) bool {
+	fingerprints, all := provenance.Keys(s.object)
+	for _, key := range fingerprints {
+		all = all && s.keys.Has(key, v.clock.Now())
+	}
+	return all
+}
+
+// verify finds out who signed the commit and the tag that were fetched, as far as the spec asks for it.
+func (v verifier) verify(s *state, tree *git.Tree) error {
+	verify := s.object.Spec.Verification
+	if verify == nil {
+		return nil
+	}
+	if verify.VerifyTag() {
+		tag, err := tree.SignedTag()
+		if s.tag, err = v.signer(s, "tag", tag, err); err != nil {
+			return err
+		}
+	}
+	if verify.VerifyHEAD() {
+		commit, err := tree.SignedCommit()
+		if s.signer, err = v.signer(s, "commit", commit, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signer returns who signed what was fetched, or why that is not known.
+func (v verifier) signer(s *state, what string, object signed.Object, err error) (*provenance.Signature, error) {
+	name := what + " of " + s.commit.Revision().Short()
+	switch {
+	case errors.Is(err, git.ErrNoTag) && s.commit.Tag != "":
+		return nil, loop.Retry(sourcev1.GitOperationFailedReason, fmt.Errorf("%s: it was moved during the fetch", name))
+	case errors.Is(err, git.ErrNoTag):
+		return nil, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("spec.verify.mode %s needs a signed tag, and spec.ref leads to none (%s): name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD",
+			s.object.Spec.Verification.GetMode(), s.commit.Revision().Short()))
+	case err != nil:
+		return nil, s.classify(err)
+	}
+	who, err := s.keys.Verify(object.Text, object.Signature, v.clock.Now())
+	if err != nil {
+		return nil, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("%s: %w", name, err))
+	}
+	return &provenance.Signature{Key: who.Key, Name: who.Name, Signed: who.Signed}, nil
+}
