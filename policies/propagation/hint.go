@@ -12,7 +12,7 @@ func Hint(word string, names []string) string {
 	if len(word) > longestObject {
 		return ""
 	}
-	return DidYouMean(meant(word, names))
+	return DidYouMean(Nearest(word, names))
 }
 
 // DidYouMean returns a text to follow a name that does not exist, with the one that is

@@ -45,10 +45,10 @@ func Near(s policyv1alpha1.ResourceSelector, r selector.Resource) (count int, ne
 }
 
 // typed returns the number of mistakes in a word that was written for another; ok
-// is false where they are more than a third of its letters, or all.
+// is false where they are more than a third of its letters, or all, or where the two differ by their numbers alone.
 func typed(written, meant string) (n int, ok bool) {
 	most := min(max(len(written)/3, 1), len(written)-1)
-	if len(written)-len(meant) > most || len(meant)-len(written) > most {
+	if len(written)-len(meant) > most || len(meant)-len(written) > most || numbered(written, meant) {
 		return 0, false
 	}
 	n = mistakes(written, meant)

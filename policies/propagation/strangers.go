@@ -153,7 +153,7 @@ func StrangersAmong(names, fleet []string) []Stranger {
 		}
 		s := Stranger{Name: name}
 		if len(out) < mostNamed && len(name) <= longestName {
-			s.Meant = meant(name, fleet)
+			s.Meant = Nearest(name, fleet)
 		}
 		out = append(out, s)
 	}
@@ -166,20 +166,19 @@ const longestName = 63
 // number is a number in a name.
 var number = regexp.MustCompile(`[0-9]+`)
 
-// meant is Nearest among the names that differ by more than their numbers: m2 is
-// another one than m1, and seldom a mistake for it.
-func meant(word string, names []string) string {
-	bare := number.ReplaceAllString(word, "0")
-	return Nearest(word, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return number.ReplaceAllString(name, "0") == bare }))
+// numbered reports whether two names differ by their numbers alone: m2 is another one than m1, and seldom a mistake for
+// it.
+func numbered(a, b string) bool {
+	return a != b && number.ReplaceAllString(a, "0") == number.ReplaceAllString(b, "0")
 }
 
 // Nearest returns the name that needs the fewest corrections to become word, the
 // first of several by name; empty if each needs more than a third of the word's
-// letters.
+// letters. A name that differs by its numbers alone is not near.
 func Nearest(word string, names []string) string {
 	best, most := "", max(len(word)/3, 1)
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		if n := mistakes(word, name); n <= most {
+		if n := mistakes(word, name); n <= most && !numbered(word, name) {
 			best, most = name, n-1
 		}
 	}

@@ -23,7 +23,7 @@ func TestWhichOneIsMeant(t *testing.T) {
 	source := func(namespace, name string) client.Object {
 		return &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
-	all := []client.Object{source("team", "fleet"), source("team", "charts"), source("other", "shop")}
+	all := []client.Object{source("team", "fleet"), source("team", "charts"), source("team", "stage-1"), source("other", "shop")}
 	for name, tc := range map[string]struct {
 		namespace string // that is written; empty: the own one
 		written   string
@@ -34,6 +34,8 @@ func TestWhichOneIsMeant(t *testing.T) {
 		"a letter is missing":                   {written: "flet", want: " (did you mean fleet?)"},
 		"two letters are swapped":               {written: "flete", want: " (did you mean fleet?)"},
 		"the one that is near is not meant":     {written: "flet", but: []string{"fleet"}},
+		"another number is another one":         {written: "stage-2"},
+		"a letter beside the number is wrong":   {written: "stagf-1", want: " (did you mean stage-1?)"},
 		"none is near":                          {written: "podinfo"},
 		"one is near in another namespace":      {written: "shpo"},
 		"one has the name in another one":       {written: "shop"},
@@ -64,13 +66,13 @@ func TestWhichDependencyIsMeant(t *testing.T) {
 	ks := func(namespace, name string, on ...kustomizev1.DependencyReference) *kustomizev1.Kustomization {
 		return &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: kustomizev1.KustomizationSpec{DependsOn: on}}
 	}
-	shop := ks("team", "shop-2", kustomizev1.DependencyReference{Name: "base-1"}, kustomizev1.DependencyReference{Name: "base-2"}, kustomizev1.DependencyReference{Namespace: "other", Name: "infra-1"})
-	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(shop, ks("team", "base-1"), ks("team", "infra-1"), ks("other", "crds")).Build()
+	shop := ks("team", "shopp", kustomizev1.DependencyReference{Name: "base"}, kustomizev1.DependencyReference{Name: "bases"}, kustomizev1.DependencyReference{Namespace: "other", Name: "infra"})
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(shop, ks("team", "base"), ks("team", "infra"), ks("other", "crds")).Build()
 	for wanted, want := range map[client.ObjectKey]string{
-		{Namespace: "team", Name: "base-2"}:  "", // base-1 is asked for besides
-		{Namespace: "team", Name: "shop-1"}:  "", // itself
-		{Namespace: "team", Name: "infra-2"}: "infra-1",
-		{Namespace: "other", Name: "crd"}:    "",
+		{Namespace: "team", Name: "bases"}:  "", // base is asked for besides
+		{Namespace: "team", Name: "shop"}:   "", // itself
+		{Namespace: "team", Name: "infrra"}: "infra",
+		{Namespace: "other", Name: "crd"}:   "",
 	} {
 		if got := hint.Dependency(t.Context(), hub, shop, wanted); got != want {
 			t.Errorf("by %s %q is meant, want %q", wanted, got, want)

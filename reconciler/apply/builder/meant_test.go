@@ -12,7 +12,7 @@ import (
 // TestWhichFolderIsMeant: the error for a path that is not in the source names the folder that is probably meant.
 func TestWhichFolderIsMeant(t *testing.T) {
 	files := map[string][]byte{}
-	for _, name := range []string{"apps/web/prod/a.yaml", "apps/web/stage/a.yaml", "apps/db/a.yaml", "clusters/east/a.yaml", "README.md"} {
+	for _, name := range []string{"apps/web/prod/a.yaml", "apps/web/stage/a.yaml", "apps/db/a.yaml", "clusters/east/a.yaml", "stages/stage-1/a.yaml", "README.md"} {
 		files[name] = []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n")
 	}
 	for n := range 2 * mostFolders {
@@ -26,6 +26,8 @@ func TestWhichFolderIsMeant(t *testing.T) {
 		"/Apps/web/prod":      "./apps/web/prod",
 		"web/stage":           "./apps/web/stage",
 		"east":                "./clusters/east",
+		"stages/stage-2":      "",
+		"stages/stge-1":       "./stages/stage-1",
 		"production":          "",
 		"apps/web/canary":     "",
 		"apps/README.md":      "",
@@ -43,7 +45,7 @@ func TestWhichFolderIsMeant(t *testing.T) {
 		if got := meant(tree, path); got != hinted {
 			t.Errorf("%s: got %q, want %q", path, got, hinted)
 		}
-		if err == nil || want != "" && err.Error() != fmt.Sprintf("spec.path %q: path not found in the source, which has apps, clusters, many%s", path, hinted) {
+		if err == nil || want != "" && err.Error() != fmt.Sprintf("spec.path %q: path not found in the source, which has apps, clusters, many, stages%s", path, hinted) {
 			t.Errorf("%s: built with %v", path, err)
 		}
 	}
