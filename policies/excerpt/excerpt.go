@@ -2,7 +2,8 @@
 //
 // In go texts of any content and length; out come valid ones that are no longer than they
 // may be, cut between characters, and that show that they were cut. Message, Visible, Inline and
-// Line leave nothing in them that a terminal would obey or that nobody would see.
+// Line leave nothing in them that a terminal would obey or that nobody would see. Message, as WithoutCredentials,
+// leaves no credentials in addresses.
 package excerpt
 
 import (
@@ -49,9 +50,9 @@ func RunesTo(text, from string, n int) string {
 	return Runes(text[:at], n-end-1) + " " + text[at:]
 }
 
-// Message returns text as the message of a condition or an Event holds it: Visible, and cut
-// as by Bytes.
-func Message(text string, n int) string { return Bytes(Visible(text), n) }
+// Message returns text as the message of a condition or an Event holds it, which more people read than may see what it
+// was said of: WithoutCredentials, Visible, and cut as by Bytes.
+func Message(text string, n int) string { return Bytes(Visible(WithoutCredentials(text)), n) }
 
 // Visible returns text with the codes of characters that a terminal would obey, or that
 // nobody would see, in their place: \u0007 for a bell. Ends of lines and tabs stay.

@@ -141,10 +141,11 @@ func TestMessage(t *testing.T) {
 		n    int
 		want string
 	}{
-		"plain":                     {"not ready\nyet", 20, "not ready\nyet"},
-		"a bell takes six bytes":    {"a\abcdef", 10, `a\u0007` + "…"},
-		"what fits with its code":   {"a\ab", 8, `a\u0007b`},
-		"what is no text is marked": {"a\xffb", 9, "a?b"},
+		"plain":                      {"not ready\nyet", 20, "not ready\nyet"},
+		"a bell takes six bytes":     {"a\abcdef", 10, `a\u0007` + "…"},
+		"what fits with its code":    {"a\ab", 8, `a\u0007b`},
+		"what is no text is marked":  {"a\xffb", 9, "a?b"},
+		"an address, before the cut": {"GET https://bob:hunter2@reg.example/v2?x=1: 401", 40, "GET https://reg.example/v2: 401"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := excerpt.Message(tc.text, tc.n); got != tc.want {

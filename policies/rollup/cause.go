@@ -26,7 +26,7 @@ func cause(status map[string]any) string {
 		default:
 			continue
 		}
-		if text := strings.Trim(reason+": "+excerpt.Line(message), ": "); text != "" {
+		if text := strings.Trim(reason+": "+excerpt.Line(excerpt.WithoutCredentials(message)), ": "); text != "" {
 			return ": " + excerpt.Runes(text, longestCause)
 		}
 	}

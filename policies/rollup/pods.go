@@ -54,7 +54,7 @@ func PodsOf(w *workv1alpha1.Work) string {
 
 // pods returns, as in ": ErrImagePull: no such image", what the Pods in a cluster say; empty where that is not known.
 func (v *view) pods(cluster string) string {
-	if text := excerpt.Line(PodsOf(v.works[cluster])); text != "" {
+	if text := excerpt.Line(excerpt.WithoutCredentials(PodsOf(v.works[cluster]))); text != "" {
 		return ": " + excerpt.Runes(text, longestCause)
 	}
 	return ""

@@ -157,5 +157,7 @@ func describe(r Rollup, findings, notes []finding) string {
 }
 
 // Sanitise returns s on one line of at most MaxDescription runes, without control
-// characters or runs of white space.
-func Sanitise(s string) string { return excerpt.Runes(excerpt.Line(s), MaxDescription) }
+// characters, runs of white space or credentials of addresses.
+func Sanitise(s string) string {
+	return excerpt.Runes(excerpt.Line(excerpt.WithoutCredentials(s)), MaxDescription)
+}

@@ -1,6 +1,7 @@
 package rollup_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -107,6 +108,29 @@ func TestWhatATerminalWouldObey(t *testing.T) {
 	b.Status = rollup.Status(b, rollup.Report{Works: []*workv1alpha1.Work{refused}, Now: at.Time})
 	if got, want := b.Status.AggregatedStatus[0].AppliedMessage, `no\u0007quota\u202eyas \u001b[2J`; got != want {
 		t.Errorf("the message is %q, want %q", got, want)
+	}
+}
+
+// TestWhatAnAddressHolds checks that credentials in what a cluster's agent writes get neither into the binding nor to a
+// commit, also where the text is cut.
+func TestWhatAnAddressHolds(t *testing.T) {
+	refused := work("a", "False", "GET https://bob:hunter2@reg.example/v2?token=hunter2: 401", "", "")
+	b := binding(succeeded, "a")
+	b.Status = rollup.Status(b, rollup.Report{Works: []*workv1alpha1.Work{refused}, Now: at.Time})
+	if got, want := b.Status.AggregatedStatus[0].AppliedMessage, "GET https://reg.example/v2: 401"; got != want {
+		t.Errorf("the message is %q, want %q", got, want)
+	}
+	const long = "GET https://hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2@reg.example/v2?token=hunter2: 401"
+	failing := work("a", "True", "", workv1alpha2.ResourceUnhealthy, `{"conditions":[{"type":"Ready","status":"False","reason":"Refused","message":"`+long+`"}]}`)
+	waiting := work("a", "True", "", workv1alpha2.ResourceUnhealthy, "{}")
+	waiting.Status.Conditions = append(waiting.Status.Conditions, metav1.Condition{
+		Type: workv1alpha1.WorkPodsReady, Status: metav1.ConditionFalse, Reason: "ErrImagePull", Message: long, ObservedGeneration: waiting.Generation,
+	})
+	for what, w := range map[string]*workv1alpha1.Work{"its status": failing, "its Pods": waiting} {
+		got := rollup.Revision([]rollup.Part{rollup.PartOf(template("Deployment"), b, []*workv1alpha1.Work{w}, nil)}).Description
+		if strings.Contains(got, "hunter2") || !strings.Contains(got, "GET https://reg.example/v2: 401") {
+			t.Errorf("of %s it says %q", what, got)
+		}
 	}
 }
 

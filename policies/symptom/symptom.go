@@ -119,8 +119,8 @@ func plural(pods int) string {
 // told returns the symptom of a reason with its message. Whatever is told of a cluster's words goes through here: it is one line
 // that is not too long, and has no credentials of an address.
 func told(reason, message string) Symptom {
-	reason = excerpt.Line(withoutCredentials(reason))
-	message = excerpt.Runes(excerpt.Line(withoutCredentials(message)), longestMessage)
+	reason = excerpt.Line(excerpt.WithoutCredentials(reason))
+	message = excerpt.Runes(excerpt.Line(excerpt.WithoutCredentials(message)), longestMessage)
 	return Symptom{Reason: reason, Text: strings.TrimSuffix(reason+": "+message, ": ")}
 }
 

@@ -86,7 +86,11 @@ func TestNothingToldShowsASecret(t *testing.T) {
 			commits: []string{strings.Replace(oneJob, "IMAGE", "a:1", 1), strings.Replace(oneJob, "IMAGE", "a:2", 1)}, reason: applier.ReasonImmutableField,
 			says: `"Value":"***"`, forms: []string{`canary`, `amp`},
 		},
-		"in capitals":           {commits: label("${TOKEN^^}/bad value"), reason: applier.ReasonInvalidObject, says: "***/bad value", forms: []string{"CANARY", "TOK3N"}},
+		"in capitals": {commits: label("${TOKEN^^}/bad value"), reason: applier.ReasonInvalidObject, says: "***/bad value", forms: []string{"CANARY", "TOK3N"}},
+		"in an address that a refusal quotes": {
+			commits: label("https://bob:hunter2@reg.example/v2?token=hunter2"), reason: applier.ReasonInvalidObject,
+			says: `"https://reg.example/v2"`, forms: []string{"hunter2"},
+		},
 		"in part":               {commits: label("${TOKEN:1}/bad value"), reason: applier.ReasonInvalidObject, says: "***/bad value", forms: []string{"anary", "tok3n"}},
 		"in a default":          {commits: label("${NONE:=a-${TOKEN^^}} !"), reason: applier.ReasonInvalidObject, says: "*** !", forms: []string{"CANARY"}},
 		"in a short part":       {commits: label("${TOKEN:0:2}/bad value"), reason: applier.ReasonInvalidObject, says: `"***"`, forms: []string{"ca/bad"}},

@@ -24,8 +24,11 @@ import (
 // reasonFailed is the reason of an error that may pass by itself.
 const reasonFailed = meta.ReconciliationFailedReason
 
-// hide returns a text without values from Secrets. It keeps the names of revisions, even if they contain such a value.
-func (s *state) hide(text string) string { return s.last.secrets.Hide(text, s.revisions()...) }
+// hide returns a text as it may be told, without values from Secrets and credentials of addresses. It keeps the names of
+// revisions, even if they contain such a value.
+func (s *state) hide(text string) string {
+	return excerpt.WithoutCredentials(s.last.secrets.Hide(text, s.revisions()...))
+}
 
 // clean does for an error what hide does for a text; reason is for an error without one.
 func (s *state) clean(err error, reason string) error {

@@ -18,7 +18,7 @@ const (
 func statesOf(places []rollup.Place) []gitopsv1alpha1.ClusterState {
 	var out []gitopsv1alpha1.ClusterState
 	for _, p := range places[:min(len(places), mostStates)] {
-		out = append(out, gitopsv1alpha1.ClusterState{Name: p.Cluster, State: p.State.String(), Message: excerpt.Runes(excerpt.Line(p.Reason), mostMessage)})
+		out = append(out, gitopsv1alpha1.ClusterState{Name: p.Cluster, State: p.State.String(), Message: excerpt.Runes(excerpt.Line(excerpt.WithoutCredentials(p.Reason)), mostMessage)})
 	}
 	return out
 }

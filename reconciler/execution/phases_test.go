@@ -409,6 +409,25 @@ func TestCarry(t *testing.T) {
 	}
 }
 
+// TestNoCredentialsInWhatAMemberSays checks that the condition Applied names the host of an address that a member's refusal
+// quotes, and not who may read there.
+func TestNoCredentialsInWhatAMemberSays(t *testing.T) {
+	e := &edge{presence: members.Absent, refuse: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "web",
+		errors.New(`admission webhook "images.example" denied the request: GET https://bob:hunter2@reg.example/v2/web?token=hunter2: 401`))}
+	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	s := &state{key: workKey, work: testWork(manifestText), member: e}
+	if _, err := w.reader.connect(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.applier.carry(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := applied(s)
+	if strings.Contains(got.Message, "hunter2") || !strings.HasSuffix(got.Message, "GET https://reg.example/v2/web: 401") {
+		t.Errorf("message = %q", got.Message)
+	}
+}
+
 func TestReplicasThatAreTheMembersAreNotReset(t *testing.T) {
 	retained := strings.Replace(manifestText, `"labels":{`, `"labels":{"resourcetemplate.karmada.io/retain-replicas":"true",`, 1)
 	owns := `,"managedFields":[{"manager":"flotilla","operation":"Apply","fieldsV1":{"f:spec":{"f:replicas":{}}}}]}`

@@ -1,9 +1,12 @@
-package symptom
+package excerpt_test
 
 import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // TestAddresses: of an address people need the host and the path; the rest of it may be credentials.
@@ -35,8 +38,32 @@ func TestAddresses(t *testing.T) {
 		"nothing":                      {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := withoutCredentials(tc.message); got != tc.want {
+			if got := excerpt.WithoutCredentials(tc.message); got != tc.want {
 				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhatIsTooLong: a text that a member made long costs little, and no half of a password is left where it is cut.
+func TestWhatIsTooLong(t *testing.T) {
+	const secret, most = "hunter2", 64 << 10
+	for name, text := range map[string]string{
+		"many addresses":                  strings.Repeat("a://bob:"+secret+"@b?c ", 100_000),
+		"addresses within addresses":      strings.Repeat("a://", 1_000_000),
+		"quotes that never end":           strings.Repeat(`"a://`, 1_000_000),
+		"cut in a name":                   strings.Repeat("x", most-len("a://hunt")) + "a://" + secret + "@reg.example",
+		"cut in a password, after quotes": strings.Repeat("x", most-len(`"a://bob:hunt`)) + `"a://bob:` + secret + `@reg.example"`,
+		"cut at the end of a sentence":    strings.Repeat("x", most-len("a://bob:hunt.")) + "a://bob:hunt." + secret + "@reg.example",
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := time.Now()
+			got := excerpt.WithoutCredentials(text)
+			if strings.Contains(got, secret[:4]) || len(got) > most+len("…") || !strings.HasSuffix(got, "…") {
+				t.Errorf("%d bytes, which end in %q", len(got), got[max(0, len(got)-80):])
+			}
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("it took %s", took)
 			}
 		})
 	}
@@ -50,19 +77,19 @@ var (
 // FuzzWithoutCredentials: neither userinfo nor a query of an address stays, and what has none is left as it is.
 func FuzzWithoutCredentials(f *testing.F) {
 	for _, seed := range []string{
-		"GET https://bob:hunter2@reg.example/token?account=bob#x: 401", `"https://a:\"b@c/?d e"`, "a://b://c:d@e?f", "://@", `\"x://y@z\"`, "x://?", "x://[::1@", "x://:", "é://ü@ö?ß", "a://b:c/d://e@f", `"x://'y@z`,
+		"GET https://bob:hunter2@reg.example/token?account=bob#x: 401", `"https://a:\"b@c/?d e"`, "a://b://c:d@e?f", "://@", `\"x://y@z\"`, "x://?", "x://[::1@", "x://:", "é://ü@ö?ß", "a://b:c/d://e@f", `"x://'y@z`, `"://\#"#`,
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message string) {
-		got := withoutCredentials(message)
+		got := excerpt.WithoutCredentials(message)
 		if found := userinfo.FindString(got) + query.FindString(got); found != "" {
 			t.Errorf("%q: %q has %q", message, got, found)
 		}
 		if !strings.Contains(message, "://") && got != message {
 			t.Errorf("%q became %q", message, got)
 		}
-		if again := withoutCredentials(got); again != got {
+		if again := excerpt.WithoutCredentials(got); again != got {
 			t.Errorf("%q: %q is made %q", message, got, again)
 		}
 	})
