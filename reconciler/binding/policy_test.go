@@ -283,6 +283,14 @@ func TestPolicySaysWhatItDoesNotDo(t *testing.T) {
 	typo.Spec.Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a"), f.cluster("a") + "x"}}}
 	f.create(f.deployment("api"), idle, typo)
 	eventually(f, "what selects nothing", policyv1alpha1.PolicyReasonNothingSelected, func() string { return f.ready(idle) })
+	misnamed := f.policy("misnamed", deployments("apii"))
+	f.create(misnamed)
+	eventually(f, "what mistypes a name", fmt.Sprintf("it carries nothing: it names Deployment %[1]s/apii (did you mean Deployment %[1]s/api?)", f.ns), func() string {
+		if f.ready(misnamed) != policyv1alpha1.PolicyReasonNothingSelected {
+			return ""
+		}
+		return meta.FindStatusCondition(misnamed.Status.Conditions, policyv1alpha1.PolicyReady).Message
+	})
 	// Until its template is bound, its status also says that it carries nothing.
 	want := fmt.Sprintf("UnknownCluster: clusterNames names %[1]sx, which does not exist (did you mean %[1]s?)", f.cluster("a"))
 	eventually(f, "what names nobody", want, func() string {

@@ -296,10 +296,13 @@ func TestRemarks(t *testing.T) {
 		strangers []propagation.Stranger
 		untaken   []statistics.Problem
 		idle      bool
+		misnamed  string
 		want      [2]string // reason, message
 	}{
 		"it carries something":       {ready: able, want: [2]string{"Matched", "fine"}},
 		"it carries nothing":         {ready: able, idle: true, want: [2]string{"NothingSelected", idle}},
+		"it names an object wrongly": {ready: able, idle: true, misnamed: "it names Job a (did you mean Job b?)", want: [2]string{"NothingSelected", "it carries nothing: it names Job a (did you mean Job b?)"}},
+		"it carries another one":     {ready: able, misnamed: "it names Job a (did you mean Job b?)", want: [2]string{"Matched", "fine"}},
 		"it names a cluster wrongly": {ready: able, strangers: typo, want: [2]string{"UnknownCluster", "clusterNames names wst, which does not exist (did you mean west?)"}},
 		"both":                       {ready: able, strangers: typo, idle: true, want: [2]string{"UnknownCluster", idle + "; clusterNames names wst, which does not exist (did you mean west?)"}},
 		"it could not take up what it means": {ready: able, idle: true, untaken: []statistics.Problem{{Object: "Job shop/a", Message: "no"}},
@@ -310,7 +313,7 @@ func TestRemarks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := remarks(tc.ready, remark{strangers: tc.strangers, untaken: naming(tc.untaken), idle: tc.idle})
+			got := remarks(tc.ready, remark{strangers: tc.strangers, untaken: statistics.Naming(tc.untaken), idle: tc.idle, misnamed: tc.misnamed})
 			if diff := cmp.Diff(tc.want, [2]string{got.Reason, got.Message}); diff != "" || got.Status != tc.ready.Status {
 				t.Errorf("status %s (-want +got):\n%s", got.Status, diff)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,8 +84,15 @@ func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	again, err := p.report.run(ctx, req, policy, needs)
+	if again == 0 && idle(policy.PropagationStatus()) {
+		again = misnamedEvery
+	}
 	return ctrl.Result{RequeueAfter: again}, err
 }
+
+// misnamedEvery is how often the condition of a policy that carries nothing is looked at: the object that it says is meant may
+// be gone, and no event of another object starts a pass.
+const misnamedEvery = time.Minute
 
 // kindsOf returns the kinds that policy selects and that may be propagated.
 func kindsOf(policy policyv1alpha1.Policy, skip propagation.SkipRules) []schema.GroupVersionKind {

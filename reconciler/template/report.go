@@ -21,6 +21,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/reach"
 	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -31,6 +32,7 @@ import (
 type reporter struct {
 	hub     client.Client
 	state   func(schema.GroupVersionKind) templatestore.State
+	reach   reach.Finder
 	again   func(req ctrl.Request, after time.Duration)
 	written *writecache.Cache[policyv1alpha1.Policy]
 	opts    Options
@@ -46,6 +48,7 @@ func newReporter(hub client.Client, templates *templatestore.Store, written *wri
 	r := &reporter{
 		hub:      hub,
 		state:    templates.State,
+		reach:    reach.Finder{Hub: hub, Templates: templates},
 		again:    again,
 		written:  written,
 		opts:     opts,
@@ -81,7 +84,8 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 	}
 	due := r.take(req)
 	status := policy.PropagationStatus().DeepCopy()
-	observed := remark{strangers: needs.strangers, idle: idle(status)}
+	observed := remark{strangers: needs.strangers}
+	observed.isIdle(idle(status), func() string { return r.reach.Misnamed(ctx, policy) })
 	untaken, known := r.untaken(policy, needs)
 	if reportedNotTakenUp(policy) {
 		observed.untaken = untaken
@@ -93,7 +97,8 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 		r.count(status, policy)
 		switch none := status.Templates == 0; {
 		case !urgent:
-			observed.idle, observed.untaken = none, untaken
+			observed.untaken = untaken
+			observed.isIdle(none, func() string { return r.reach.Misnamed(ctx, policy) })
 			r.observe(status, policy, remarks(ready, observed))
 		case none && !idle(status), untaken != observed.untaken: // templates that it selects may be about to be claimed
 			again = r.delay(req, time.Time{})
@@ -143,7 +148,7 @@ func reportedNotTakenUp(policy policyv1alpha1.Policy) bool {
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
 	untaken, all := r.statistics.Untaken(propagation.RefOf(policy))
 	if !reportedNotTakenUp(policy) || all && r.complete(policy) {
-		return naming(untaken), true
+		return statistics.Naming(untaken), true
 	}
 	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
 	return strings.TrimSuffix(before.Message, "; "+propagation.Naming(needs.strangers)), false

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,7 +10,6 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -64,31 +64,16 @@ type remark struct {
 	strangers []propagation.Stranger
 	// untaken names the templates that it selects and could not claim; empty for none.
 	untaken string
-	// idle says that it carries no template.
-	idle bool
+	// idle says that it carries no template, and misnamed is a text about the object that it may mean; empty for none.
+	idle     bool
+	misnamed string
 }
 
-// mostUntaken is how many templates a condition names that a policy could not claim.
-const mostUntaken = 3
-
-// naming returns a text that names the templates that a policy could not claim, with the reason of the first; empty for
-// none.
-func naming(untaken []statistics.Problem) string {
-	if len(untaken) == 0 {
-		return ""
+// isIdle sets whether the policy carries no template, and asks for what it may mean if so.
+func (r *remark) isIdle(is bool, misnamed func() string) {
+	if r.idle, r.misnamed = is, ""; is {
+		r.misnamed = misnamed()
 	}
-	text := "it could not take up " + untaken[0].Object + ": " + untaken[0].Message
-	var more []string
-	for _, p := range untaken[1:min(len(untaken), mostUntaken)] {
-		more = append(more, p.Object)
-	}
-	if len(more) > 0 {
-		text += fmt.Sprintf("; nor %d more: %s", len(untaken)-1, strings.Join(more, ", "))
-	}
-	if len(untaken) > mostUntaken {
-		text += " …"
-	}
-	return text
 }
 
 // remarks adds to the condition of a ready policy what it asks without effect.
@@ -101,7 +86,7 @@ func remarks(ready metav1.Condition, r remark) metav1.Condition {
 	var texts []string
 	if idle {
 		ready.Reason = policyv1alpha1.PolicyReasonNothingSelected
-		texts = append(texts, carriesNothing+": there is no object that its selectors mean, or another policy carries it")
+		texts = append(texts, carriesNothing+": "+cmp.Or(r.misnamed, "there is no object that its selectors mean, or another policy carries it"))
 	}
 	if len(r.strangers) > 0 {
 		ready.Reason = policyv1alpha1.PolicyReasonUnknownCluster

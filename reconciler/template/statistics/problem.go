@@ -2,6 +2,7 @@ package statistics
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,29 @@ type Problem struct {
 	Message string
 	// At is when it began; zero if it existed at the start of the process.
 	At time.Time
+}
+
+// mostUntaken is how many templates a condition names that a policy could not claim.
+const mostUntaken = 3
+
+// Naming returns a text that names the templates that a policy could not claim, with the reason of the first; empty for
+// none.
+func Naming(untaken []Problem) string {
+	if len(untaken) == 0 {
+		return ""
+	}
+	text := "it could not take up " + untaken[0].Object + ": " + untaken[0].Message
+	var more []string
+	for _, p := range untaken[1:min(len(untaken), mostUntaken)] {
+		more = append(more, p.Object)
+	}
+	if len(more) > 0 {
+		text += fmt.Sprintf("; nor %d more: %s", len(untaken)-1, strings.Join(more, ", "))
+	}
+	if len(untaken) > mostUntaken {
+		text += " …"
+	}
+	return text
 }
 
 func problemOf(key templatestore.Key, message string, at time.Time) Problem {
