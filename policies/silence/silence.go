@@ -28,6 +28,12 @@ type Cluster struct {
 	pause  time.Duration // how long it is
 }
 
+// Ends reports whether next, a look after this one, is the first that hears of a cluster again without a turn: it is in a pause, or
+// the silence was too short to count. Whoever looked meanwhile may have seen it, and need not wait for the end of the pause.
+func (c Cluster) Ends(next Cluster) bool {
+	return !c.Since.IsZero() && next.Since.IsZero() && c.Turns == next.Turns
+}
+
 // Look returns what is decided about a cluster at a time: it is Silent once nothing was heard of it for the duration
 // after, and no more as soon as it is heard of. One that comes and goes becomes Silent less and less often; whoever looked
 // meanwhile may have seen it as it was, and so looks again after the pause. Since is zero for a cluster that is heard of.

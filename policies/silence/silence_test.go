@@ -77,6 +77,43 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestWhatEndsInAPause: that a cluster is heard of again is known at once, also where it is told later, or never.
+func TestWhatEndsInAPause(t *testing.T) {
+	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	type look struct {
+		at     int
+		silent bool
+		ends   bool
+	}
+	for name, tc := range map[string]struct {
+		after time.Duration
+		looks []look
+	}{
+		"what is told needs no other word":     {0, []look{{0, true, false}, {10, false, false}, {20, false, false}}},
+		"in a pause, each time":                {0, []look{{0, true, false}, {10, false, false}, {12, true, false}, {14, false, true}, {16, true, false}, {18, false, true}, {30, false, false}}},
+		"a silence that was too short":         {time.Minute, []look{{0, true, false}, {10, false, true}, {20, false, false}}},
+		"a silence that goes on after a pause": {0, []look{{0, true, false}, {10, false, false}, {20, true, false}, {30, true, false}, {40, false, false}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []look
+			var c silence.Cluster
+			for _, l := range tc.looks {
+				var since time.Time
+				if l.silent {
+					since = at(l.at)
+				}
+				next, _ := c.Look(since, tc.after, at(l.at))
+				got = append(got, look{l.at, l.silent, c.Ends(next)})
+				c = next
+			}
+			if diff := cmp.Diff(tc.looks, got, cmp.AllowUnexported(look{})); diff != "" {
+				t.Errorf("looks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestAClusterThatFlaps comes and goes for an hour: in each pause it is told to be silent once at most, and that it is heard of again
 // is told when it is.
 func TestAClusterThatFlaps(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 )
@@ -14,13 +16,14 @@ import (
 // answering assesses everything as healthy, or fails, and records whether it was asked of what is settled.
 type answering struct {
 	Assessor
-	err   error
-	asked []bool
+	err      error
+	verdicts []health.Verdict
+	asked    []bool
 }
 
 func (a *answering) Assess(_ context.Context, req health.Request) (health.Assessment, error) {
 	a.asked = append(a.asked, req.Settled)
-	return health.Assessment{Uncounted: []string{"west"}}, a.err
+	return health.Assessment{Uncounted: []string{"west"}, Verdicts: a.verdicts}, a.err
 }
 
 // TestDoubt: the health of what is ready is found out again only if it is in doubt, and once.
@@ -65,6 +68,32 @@ func TestDoubt(t *testing.T) {
 				if c.Type == "Ready" && c.Message != tc.message {
 					t.Errorf("message = %q, want %q", c.Message, tc.message)
 				}
+			}
+		})
+	}
+}
+
+// TestASilentClusterIsLookedAtAgainSoon: one that has just found a cluster silent may have missed that it is back, as its status
+// did not say yet what it waits for; one that says so is told.
+func TestASilentClusterIsLookedAtAgainSoon(t *testing.T) {
+	silent := func(s *state) {
+		s.ks.Status.Conditions[0].Status, s.ks.Status.Conditions[0].Reason = "Unknown", health.ReasonClusterSilent
+	}
+	for name, tc := range map[string]struct {
+		state *state
+		again time.Duration
+	}{
+		"it is applied":       {run(), soon},
+		"it says so already":  {run(silent), silentCheck},
+		"it was ready before": {run(func(s *state) { s.current, s.source.revision, s.last.doubts = true, oldRevision, true }), soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.state.ks.Spec.Wait, tc.state.desired = true, nil // so that no object has to be read
+			assessor := &answering{verdicts: []health.Verdict{{ID: configID("a"), State: rollup.Unknown, Reason: "west: unreachable"}}}
+			r := &Reconciler{deps: Deps{Assessor: assessor}, applier: applier.New(nil, nil, applier.Options{})}
+			next, err := r.assess(t.Context(), tc.state)
+			if err != nil || next.After != tc.again || !tc.state.waiting.silent {
+				t.Errorf("again after %s, want %s: silent %t, %v", next.After, tc.again, tc.state.waiting.silent, err)
 			}
 		})
 	}

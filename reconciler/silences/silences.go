@@ -33,6 +33,9 @@ type Options struct {
 	// Turned is called after a cluster fell silent, or is heard of again, and after a pause in which it was silent for a while.
 	// If it fails it is called again.
 	Turned func(ctx context.Context, cluster string) error
+	// Heard is called when a cluster is heard of again that Turned was not called for, as it comes and goes: for those that have
+	// seen it silent meanwhile. If it fails it is called again. Nil means nobody.
+	Heard func(ctx context.Context, cluster string) error
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -89,8 +92,15 @@ func (w *Watch) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 		w.keep(req.Name, silence.Cluster{})
 		return reconcile.Result{}, nil
 	}
-	if was := w.known(req.Name); was.Turns != is.Turns {
-		if err := w.options.Turned(ctx, req.Name); err != nil {
+	tell := w.options.Heard
+	switch was := w.known(req.Name); {
+	case was.Turns != is.Turns:
+		tell = w.options.Turned
+	case !was.Ends(is):
+		tell = nil
+	}
+	if tell != nil {
+		if err := tell(ctx, req.Name); err != nil {
 			return reconcile.Result{}, err
 		}
 	}

@@ -99,6 +99,56 @@ func TestATurnIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestThatAClusterIsHeardOfIsToldInAPause: whoever saw a silence that was not told need not wait for the end of the pause.
+func TestThatAClusterIsHeardOfIsToldInAPause(t *testing.T) {
+	type step struct {
+		after  time.Duration
+		silent bool
+		fails  bool
+		want   string // what is told
+	}
+	clock := clocktesting.NewFakePassiveClock(noon)
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&clusterv1alpha1.Cluster{}).WithObjects(west(time.Time{})).Build()
+	var told string
+	var fails bool
+	tell := func(what string) func(context.Context, string) error {
+		return func(context.Context, string) error {
+			if told += what; fails {
+				return errors.New("no")
+			}
+			return nil
+		}
+	}
+	w := New(hub, Options{Since: since, Clock: clock, Turned: tell("turned"), Heard: tell("heard")})
+	for i, s := range []step{
+		{silent: true, want: "turned"},
+		{after: time.Second, want: "turned"},
+		{after: time.Second, silent: true},
+		{after: time.Second, fails: true, want: "heard"},
+		{after: time.Second, want: "heard"},
+		{after: time.Second},
+		{after: time.Second, silent: true},
+		{after: time.Second, want: "heard"},
+		{after: time.Minute, want: "turned"},
+	} {
+		clock.SetTime(clock.Now().Add(s.after))
+		c := west(time.Time{})
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Status = west(time.Time{}).Status; s.silent {
+			c.Status = west(clock.Now()).Status
+		}
+		if err := hub.Status().Update(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		told, fails = "", s.fails
+		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)}); (err != nil) != s.fails || told != s.want {
+			t.Errorf("step %d: told %q, want %q: %v", i, told, s.want, err)
+		}
+	}
+}
+
 func TestChanges(t *testing.T) {
 	changes := New(nil, Options{Since: since}).changes()
 	for name, tc := range map[string]struct {

@@ -32,14 +32,21 @@ const spread = 20 * time.Millisecond
 // WatchClusters adds a watch of clusters to mgr. When one falls silent, or is heard of again, the inbox gets the
 // Kustomizations that check the health of something there.
 func (w Wakes) WatchClusters(mgr ctrl.Manager, inbox *loop.Inbox[reconcile.Request], clock clock.PassiveClock) error {
-	return silences.New(w.Hub, silences.Options{Since: silentSince, Clock: clock, Turned: func(ctx context.Context, cluster string) error {
-		requests, err := w.checking(ctx, cluster)
+	return silences.New(w.Hub, silences.Options{
+		Since: silentSince, Clock: clock, Turned: w.doubting(inbox, w.checking), Heard: w.doubting(inbox, w.waitingFor),
+	}).Register(mgr, "apply-clusters")
+}
+
+// doubting returns a function that has the Kustomizations looked at anew that find returns for a cluster.
+func (w Wakes) doubting(inbox *loop.Inbox[reconcile.Request], find func(ctx context.Context, cluster string) ([]reconcile.Request, error)) func(context.Context, string) error {
+	return func(ctx context.Context, cluster string) error {
+		requests, err := find(ctx, cluster)
 		for i, request := range requests {
 			w.States.Doubt(request.NamespacedName)
 			inbox.AddAfter(request, debounceTime+time.Duration(i)*spread)
 		}
 		return err
-	}}).Register(mgr, "apply-clusters")
+	}
 }
 
 // silentSince returns since when a cluster is not heard of, or not in full; zero for one that is.
@@ -48,8 +55,19 @@ func silentSince(c *clusterv1alpha1.Cluster) time.Time {
 	return silence.Since
 }
 
+// waitingFor returns those of checking that say that they wait for a silent cluster. One that looked at a cluster in a pause,
+// in which nobody is told that it comes and goes, would say so for as long as the pause lasts.
+func (w Wakes) waitingFor(ctx context.Context, cluster string) ([]reconcile.Request, error) {
+	return w.there(ctx, cluster, silent)
+}
+
 // checking returns the Kustomizations that check the health of something in a cluster.
 func (w Wakes) checking(ctx context.Context, cluster string) ([]reconcile.Request, error) {
+	return w.there(ctx, cluster, func(*kustomizev1.Kustomization) bool { return true })
+}
+
+// there returns the Kustomizations that match, and check the health of something in a cluster.
+func (w Wakes) there(ctx context.Context, cluster string, match func(*kustomizev1.Kustomization) bool) ([]reconcile.Request, error) {
 	there := map[string]bool{}
 	err := bindings.Each(ctx, w.Hub, func(b workv1alpha2.Binding) {
 		if id, ok := templateOf(b); ok && slices.ContainsFunc(plan.Targets(plan.SpecOf(b)), func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster }) {
@@ -59,7 +77,7 @@ func (w Wakes) checking(ctx context.Context, cluster string) ([]reconcile.Reques
 	if err != nil || len(there) == 0 {
 		return nil, err
 	}
-	return w.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return checks(ks, there) }), nil
+	return w.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return match(ks) && checks(ks, there) }), nil
 }
 
 // checks reports whether a Kustomization checks the health of one of these objects, which are named as in inventories.

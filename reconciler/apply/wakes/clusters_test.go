@@ -1,6 +1,7 @@
 package wakes
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -31,7 +32,8 @@ func holding(name string, id inventory.ID) *kustomizev1.Kustomization {
 	return ks
 }
 
-// TestWhoChecksACluster: those who check the health of something that is to be in a cluster, and no others.
+// TestWhoChecksACluster: those who check the health of something that is to be in a cluster, and no others; and those of them
+// that say that they wait for a silent one.
 func TestWhoChecksACluster(t *testing.T) {
 	careless, suspended, listing := holding("careless", web), holding("suspended", web), holding("listing", web)
 	careless.Spec.Wait, suspended.Spec.Suspend, listing.Spec.Wait = false, true, false
@@ -42,17 +44,25 @@ func TestWhoChecksACluster(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}}
-	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(b, holding("apps", web), holding("other", config), careless, suspended, listing).Build()
-	for cluster, want := range map[string][]string{"west": {"apps", "listing"}, "north": nil} {
-		requests, err := Wakes{Hub: hub}.checking(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
+	elsewhere := holding("elsewhere", config)
+	for _, ks := range []*kustomizev1.Kustomization{listing, elsewhere} {
+		ks.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Reason: health.ReasonClusterSilent}}
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(b, holding("apps", web), elsewhere, careless, suspended, listing).Build()
+	type found struct{ Checking, Waiting []string }
+	for cluster, want := range map[string]found{"west": {[]string{"apps", "listing"}, []string{"listing"}}, "north": {}} {
+		names := func(find func(context.Context, string) ([]reconcile.Request, error)) (out []string) {
+			requests, err := find(t.Context(), cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range requests {
+				out = append(out, r.Name)
+			}
+			slices.Sort(out)
+			return out
 		}
-		var got []string
-		for _, r := range requests {
-			got = append(got, r.Name)
-		}
-		slices.Sort(got)
+		got := found{names(Wakes{Hub: hub}.checking), names(Wakes{Hub: hub}.waitingFor)}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("in %s (-want +got):\n%s", cluster, diff)
 		}
