@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/descendants"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/sharing"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -23,12 +24,14 @@ import (
 type heritage struct {
 	hub, live client.Reader
 	siblings  *siblings.Index
+	sharing   sharing.Finder
 	own       kustomizations.Store
 }
 
 func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors, own kustomizations.Store) *heritage {
 	builds := wanted.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}
-	return &heritage{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds.Wants, wanted.Eligible(rules)), own: own}
+	index := siblings.New(deps.Hub, builds.Wants, wanted.Eligible(rules))
+	return &heritage{hub: deps.Hub, live: deps.Live, siblings: index, sharing: sharing.Finder{Hub: deps.Hub, Siblings: index, Privileged: wanted.Privileged(rules)}, own: own}
 }
 
 // artifact returns the artifact that a run applies.
@@ -36,48 +39,25 @@ func (s *state) artifact() siblings.Artifact {
 	return siblings.Artifact{Source: s.source.key, Digest: s.source.digest, Revision: s.source.revision}
 }
 
-// share refuses a revision with objects that other Kustomizations of the source hold at the same revision: two owners
-// would overwrite each other's labels. It also finds out which objects that are left as they are get our labels.
+// share refuses a revision with objects that other Kustomizations hold: those of the source at the same revision, and others
+// as they have applied them. Two owners would overwrite each other's labels. It also finds out which objects that are left as
+// they are get our labels.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired, Children: siblings.ChildrenIn(s.objects)})
-	s.last.waitsForSiblings(s.source.key, true)
-	s.last.borrows = false
-	var unheld []inventory.Entry
-	var shared []siblings.Shared
-	added := map[inventory.ID]inventory.Entry{}
-	for _, e := range s.diff.Added {
-		added[e.ID] = e
-	}
-	for i, c := range s.plan.Changes {
-		id := inventory.IDOf(c.Desired)
-		switch e, isNew := added[id]; {
-		case c.Relabels && c.Owner != client.ObjectKey{} && c.Owner != s.owner:
-			gaveUp, err := h.siblings.GaveUp(ctx, s.ks, s.artifact(), id, c.Owner)
-			if err != nil {
-				return loop.Next{}, err
-			}
-			s.plan.Changes[i].Takes, s.last.borrows = gaveUp, s.last.borrows || !gaveUp
-		case c.Shares:
-		case c.Owner == client.ObjectKey{} && isNew:
-			unheld = append(unheld, e)
-		case c.Owner != client.ObjectKey{} && c.Owner != s.owner:
-			wanted, err := h.siblings.WantedBy(ctx, s.ks, s.artifact(), id, c.Owner)
-			if err != nil {
-				return loop.Next{}, err
-			}
-			if wanted {
-				shared = append(shared, siblings.Shared{ID: id, With: c.Owner})
-			}
-		}
-	}
-	earlier, err := h.siblings.Earlier(ctx, s.ks, s.artifact(), unheld)
+	s.last.waitsForSiblings(s.source.key)
+	found, err := h.sharing.Find(ctx, sharing.Query{Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Added: s.diff.Added})
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if shared = append(shared, earlier...); len(shared) > 0 {
-		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(shared, s.owner, s.sees(), s.source.revision))
+	s.last.borrows = found.Borrows
+	for _, i := range found.Takes {
+		s.plan.Changes[i].Takes = true
 	}
-	s.last.waitsForSiblings(s.source.key, false)
+	if len(found.Shared) > 0 {
+		s.last.waitsForSiblings(append(found.Sources, s.source.key)...)
+		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
+	}
+	s.last.waitsForSiblings()
 	return loop.Next{}, nil
 }
 
@@ -159,7 +139,7 @@ func (h *heritage) await(_ context.Context, s *state) (loop.Next, error) {
 	if !s.leaving.Waits() {
 		return loop.Next{}, nil
 	}
-	s.last.waitsForSiblings(s.source.key, true)
+	s.last.waitsForSiblings(s.source.key)
 	if len(s.leaving.Undecided) > 0 {
 		return loop.Next{After: intervals.Retry(s.ks)}, nil
 	}

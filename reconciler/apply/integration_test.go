@@ -263,8 +263,14 @@ func (w *world) commit(files map[string]string) string {
 	return w.commitOf(w.namespace, files)
 }
 
-// commitOf does so for the repository fleet of a namespace.
+// commitOf does so for the artifacts of the repository fleet of a namespace.
 func (w *world) commitOf(namespace string, files map[string]string) string {
+	w.t.Helper()
+	return w.commitTo(namespace, "fleet", files)
+}
+
+// commitTo does so for a repository of the world's namespace, with artifacts as of a namespace.
+func (w *world) commitTo(namespace, repository string, files map[string]string) string {
 	w.t.Helper()
 	set := artifact.Files{}
 	hash := sha1.New()
@@ -273,7 +279,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 		fmt.Fprintf(hash, "%s\n%s\n", name, text)
 		set[name] = artifact.File{Data: []byte(text)}
 	}
-	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{})(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "fleet"})
+	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{})(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: repository})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -281,7 +287,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 	for _, used := range inUse {
 		kept = append(kept, used.Digest)
 	}
-	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/fleet", set, kept...)
+	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/"+repository, set, kept...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -296,11 +302,11 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
-	if err := w.Hub.Status().Patch(w.t.Context(), repository, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: repository}}
+	if err := w.Hub.Status().Patch(w.t.Context(), source, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		w.t.Fatal(err)
 	}
-	w.seen(repository)
+	w.seen(source)
 	return revision
 }
 
