@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +22,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/failover"
-	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/removal"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
@@ -43,10 +42,7 @@ func (k *Kept) Error() string {
 }
 
 // Is reports whether err says that a copy is kept as the last one.
-func Is(err error) bool {
-	var kept *Kept
-	return errors.As(err, &kept)
-}
+func Is(err error) bool { return errors.As(err, new(*Kept)) }
 
 // unheard is why the objects stay for a moment: whether the healthy copy elsewhere is still there is not known yet.
 type unheard struct {
@@ -114,39 +110,23 @@ func (j *Judge) Keeps(ctx context.Context, work *workv1alpha1.Work, cluster *clu
 		return nil
 	}
 	b, found, err := j.binding(ctx, work)
-	if err != nil || !found || slices.Contains(plan.PrunedFrom(b), cluster.Name) {
+	if err != nil || !found {
 		return err
 	}
-	spec := plan.SpecOf(b)
-	if slices.Contains(plan.LeaveFirst(spec), cluster.Name) {
-		return nil
-	}
-	kept := &Kept{Title: title(spec)}
-	var waits *unheard
-	for _, target := range plan.Targets(spec) {
-		kept.In = append(kept.In, target.Name)
-		healthy, err := j.healthy(ctx, b, target.Name)
-		if err != nil {
-			return err
+	verdict := removal.Judge(b, cluster.Name, func(target string) removal.Copy {
+		healthy, unread := j.healthy(ctx, b, target)
+		if err = errors.Join(err, unread); !healthy {
+			return removal.Copy{}
 		}
-		if !healthy {
-			continue
-		}
-		after := j.confirm(target.Name, back)
-		if after == 0 {
-			return nil
-		}
-		if waits == nil || after < waits.after {
-			waits = &unheard{target.Name, after}
-		}
-	}
+		return removal.Copy{Healthy: true, After: j.confirm(target, back)}
+	})
 	switch {
-	case waits != nil:
-		return waits
-	case len(kept.In) == 0:
-		return nil
+	case err != nil || verdict.Goes:
+		return err
+	case verdict.Awaits != "":
+		return &unheard{in: verdict.Awaits, after: verdict.After}
 	}
-	return kept
+	return &Kept{Title: title(b.BindingSpec()), In: verdict.In}
 }
 
 // stays reports whether the objects stay in the cluster although the Work goes.
