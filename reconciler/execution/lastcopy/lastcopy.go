@@ -170,11 +170,12 @@ func (j *Judge) confirm(cluster string, asked time.Time) time.Duration {
 	return max(0, settled-j.options.Clock.Since(since))
 }
 
-// served reports whether the copy may have served somebody when its cluster was heard of last.
+// served reports whether the copy may serve somebody. What was reported of it last says little: that was before the absence, and nothing is
+// reported of a Work that is being deleted.
 func served(work *workv1alpha1.Work) bool {
 	before := *work
 	before.DeletionTimestamp = nil
-	return rollup.Serves(&before, true, false)
+	return rollup.Serves(&before, false, false)
 }
 
 // binding returns the Work's binding; false if it is gone, or goes.
