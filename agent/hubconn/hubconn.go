@@ -119,7 +119,7 @@ func (c *Connection) Identity() string {
 	return c.known
 }
 
-// Skew is how far the hub's clock was ahead of this one at the last probe.
+// Skew is how far the hub's clock was ahead of this one at the last answer.
 func (c *Connection) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -166,6 +166,24 @@ func TestHowOftenAHubThatIsAwayIsAsked(t *testing.T) {
 	})
 }
 
+// TestTheSkewIsThatOfTheLastAnswer: a clock that is set while the hub is there is noticed.
+func TestTheSkewIsThatOfTheLastAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, hubconn.Options{}, is("a"))
+		b.use.set(func(*http.Request) (*http.Response, error) {
+			out := answer(http.StatusOK, "{}")
+			out.Header.Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+			return out, nil
+		})
+		if err := b.ask(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if off := b.Skew() + time.Hour; off.Abs() > 2*time.Second { // dates have whole seconds
+			t.Errorf("skew %s", b.Skew())
+		}
+	})
+}
+
 func TestWhatTurnsAHubAway(t *testing.T) {
 	const other = `another hub answers at https://hub: its kube-system namespace has the UID b, and it was a before`
 	cases := map[string]struct {

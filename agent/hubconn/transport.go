@@ -95,6 +95,7 @@ func (t *transport) weigh(answer *http.Response) (*http.Response, error) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		why = errors.New("it answers " + answer.Status)
 	default:
+		t.conn.compareClocks(answer)
 		return answer, nil
 	}
 	_ = answer.Body.Close()
