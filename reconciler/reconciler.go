@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/descheduler"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
+	"github.com/flotilla-io/flotilla/reconciler/execution/confirmation"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/massfailure"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
@@ -409,6 +410,9 @@ func registerExecution(_ context.Context, f *fleet) error {
 	}
 	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, opts)
 	f.setback.OnChange(carry.Wake)
+	if err := confirmation.New(f.mgr.GetClient(), f.events, confirmation.Options{Answers: opts.Answers, Hold: opts.Hold}).Register(f.mgr); err != nil {
+		return err
+	}
 	return carry.Register(f.mgr)
 }
 

@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -91,6 +92,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	worker := r.workers.ofWork(key)
 	if worker != nil {
 		worker.owners.Note(work)
+		worker.lifetime.last.Seen(work)
 	}
 	ours := r.wrote.Observed(work) || r.options.Serves == nil
 	if was, ok := before.(*workv1alpha1.Work); ok && ours && !asksOtherwise(was, work) {
@@ -112,7 +114,7 @@ func (r *Reconciler) workSeen(before, after any) {
 func asksOtherwise(was, is *workv1alpha1.Work) bool {
 	return was.Generation != is.Generation || was.UID != is.UID ||
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || leavesDrift(was) != leavesDrift(is) || guard.Allowed(was) != guard.Allowed(is) || recalled(was) != recalled(is) ||
-		was.Annotations[workv1alpha2.AppliedByAnnotation] != is.Annotations[workv1alpha2.AppliedByAnnotation]
+		slices.ContainsFunc([]string{workv1alpha2.AppliedByAnnotation, workv1alpha2.RemovalConfirmedAnnotation}, func(key string) bool { return was.Annotations[key] != is.Annotations[key] })
 }
 
 // bindingGoes enqueues a Work whose binding is being deleted.

@@ -47,6 +47,8 @@ type Options struct {
 	// Answers reports whether a cluster has answered since somebody asked, and since when; if not, when to ask again. Where it
 	// is nil, only the status of a Cluster says that it was lost.
 	Answers lastcopy.Answers
+	// Hub is what an agent knows of its hub, by which it asks before it does what it was told while it was away; nil never asks.
+	Hub lastcopy.Hub
 	// Seal signs the records of what was applied, where others may write them, too.
 	Seal seal.Seal
 	// Metrics is where the loop registers its metrics; nil registers none.

@@ -76,7 +76,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	inspector := drift.New(cluster, p.retention, pauses, p.recorder, p.drifts)
 	way := link{cluster: cluster, connected: p.connected}
 	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
-	last := lastcopy.New(p.hub, lastcopy.Options{Bindings: p.options.Serves == nil, Answers: p.options.Answers, Returns: &p.returns, Clock: p.options.Clock})
+	last := lastcopy.New(p.hub, lastcopy.Options{Bindings: p.options.Serves == nil, Hub: p.options.Hub, Answers: p.options.Answers, Returns: &p.returns, Clock: p.options.Clock})
 	announced, pods := &guard.Announced{}, symptoms.New(p.options.Clock, p.options.Patience)
 	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries, clock: p.options.Clock}
 	return &worker{

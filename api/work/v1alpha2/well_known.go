@@ -105,6 +105,10 @@ const (
 	// made is asked for again meanwhile: it stays in the member as it is, for the Work that
 	// comes.
 	WantedAgainAnnotation = "propagation.flotilla.io/wanted-again"
+	// RemovalConfirmedAnnotation on a Work that is being deleted in a cluster in pull mode is the
+	// control plane's answer to its agent, which was away meanwhile and asks whether to remove what
+	// it made: the hash of the question in the condition DeletionBlocked.
+	RemovalConfirmedAnnotation = "work.flotilla.io/removal-confirmed"
 	// TemplateGoneAnnotation on the Work of a PersistentVolumeClaim is the UID of its template
 	// once that is deleted: only then does the claim go with its Work.
 	TemplateGoneAnnotation = "propagation.flotilla.io/template-gone"

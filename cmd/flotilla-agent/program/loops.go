@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/flotilla-io/flotilla/agent/hubconn"
 	"github.com/flotilla-io/flotilla/agent/kinds"
 	"github.com/flotilla-io/flotilla/agent/nodeprofile"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -115,6 +117,7 @@ func (a *agent) wire(ctx context.Context) error {
 		Serves:  func(c *clusterv1alpha1.Cluster) bool { return c.Name == name },
 		Workers: a.options.workers,
 		Seal:    proof,
+		Hub:     uplink{a.conn},
 		Metrics: metrics.Registry,
 	})
 	if err := carry.Register(mgr); err != nil {
@@ -181,6 +184,12 @@ func (a *agent) wireCluster(registry *members.Registry, events *recorder) (*node
 		return nil
 	}))
 }
+
+// uplink is what the loops know of the hub.
+type uplink struct{ *hubconn.Connection }
+
+// Away implements lastcopy.Hub: from a hub that is held nothing is heard of Works.
+func (u uplink) Away() error { return cmp.Or(u.Connection.Away(), u.Held()) }
 
 const (
 	// present is how recent the member's last answer must be, and how long answers waits for

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
@@ -23,8 +24,11 @@ type Announced struct {
 }
 
 // Due reports whether to emit the event that a Work is not removed: once, at once if a person has to act, and for a
-// terminating object when that has taken long.
+// terminating object when that has taken long. That an agent asks is no such event: who is asked tells it if it has to be.
 func (a *Announced) Due(work *workv1alpha1.Work, why error, now time.Time) bool {
+	if lastcopy.Asks(why) {
+		return false
+	}
 	if outcome.IsTerminating(why) {
 		return now.Sub(work.DeletionTimestamp.Time) >= ordinaryRemoval && a.first(client.ObjectKeyFromObject(work))
 	}

@@ -1,8 +1,10 @@
-// Package lastcopy judges once more whether a Work that is being deleted may take its objects along, where its cluster, or
+// Package lastcopy judges once more whether a Work that is being deleted may take its objects along, where its cluster, its agent, or
 // the control plane, was away before that was done.
 //
-// In go the Work and its Cluster, from the cache its binding and the binding's other Works, and which clusters answer; out
-// comes why the objects stay for now. The package writes nothing. It has clusters asked whether they are there where that matters.
+// On the control plane, in go the Work and its Cluster, from the cache its binding and the binding's other Works, and which clusters
+// answer; out comes why the objects stay for now. An agent knows no other cluster: there in goes the Work alone, and out comes a question
+// for the control plane, which is answered by an annotation. The package writes nothing. It has clusters asked whether they are there
+// where that matters.
 package lastcopy
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/removal"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // Reason goes with the condition DeletionBlocked True: the cluster may have the only copy that serves.
@@ -41,17 +45,17 @@ func (k *Kept) Error() string {
 		k.Title, strings.Join(k.In, ", "))
 }
 
-// Is reports whether err says that a copy is kept as the last one.
-func Is(err error) bool { return errors.As(err, new(*Kept)) }
+// Is reports whether err says that a copy is kept as the last one, or as it may be that.
+func Is(err error) bool { return errors.As(err, new(*Kept)) || Asks(err) }
 
-// unheard is why the objects stay for a moment: whether the healthy copy elsewhere is still there is not known yet.
+// unheard is why the objects stay for a moment: something is not known yet.
 type unheard struct {
-	in    string
+	text  string
 	after time.Duration
 }
 
 func (u *unheard) Error() string {
-	return fmt.Sprintf("this cluster or the control plane was away before the copy here was removed: whether the one in %s is still there is being asked", u.in)
+	return "this cluster or the control plane was away before the copy here was removed: " + u.text
 }
 
 // Waits reports whether an error of Keeps is about a moment only, and not worth telling.
@@ -63,21 +67,26 @@ const again = 5 * time.Second
 // Again returns the pause after an error of Keeps before it is judged once more.
 func Again(err error) time.Duration {
 	var u *unheard
-	if errors.As(err, &u) {
+	switch {
+	case errors.As(err, &u):
 		return u.after
+	case Asks(err): // the answer is an event
+		return waitqueue.SafetyNet
 	}
 	return again
 }
 
 // Options say what a Judge knows.
 type Options struct {
-	// Bindings says that bindings can be read here. An agent cannot: there nothing is kept.
+	// Bindings says that bindings can be read here. An agent cannot: there the Hub is asked.
 	Bindings bool
+	// Hub is what an agent knows of its hub; nil asks nothing, and keeps nothing.
+	Hub Hub
 	// Answers asks clusters whether they are there; nil: nobody does here, and what is stored is believed.
 	Answers Answers
-	// Returns is when clusters began to answer. It must not be nil if Answers is not.
+	// Returns is when clusters, and for an agent its hub, began to answer. Keeps needs it with Answers, and with a Hub.
 	Returns *Returns
-	// Clock is the time. It must not be nil if Answers is not.
+	// Clock is the time. It must not be nil if Answers, or Hub, is not.
 	Clock clock.PassiveClock
 }
 
@@ -90,23 +99,32 @@ type Judge struct {
 
 // New returns a Judge that reads from the hub's cache.
 func New(hub client.Reader, o Options) *Judge {
-	return &Judge{hub: hub, options: o, failures: failures{at: map[client.ObjectKey]time.Time{}}}
+	return &Judge{hub: hub, options: o, failures: failures{at: map[client.ObjectKey]time.Time{}, seen: map[client.ObjectKey]types.UID{}}}
 }
 
 // Keeps returns a *Kept if a Work that is being deleted has to keep its objects, and nil if it may remove them. It
 // was decided that it may when other copies were healthy; since then its cluster was away, or nobody was there to look, and they may
 // be gone. A copy elsewhere counts if its cluster has answered since this one is back; until that is known the error is one of Waits.
+// In an agent it is an error of Asks, until the control plane has judged it.
 // What somebody has asked for is done all the same: that the template or its binding goes, that it is pruned there,
 // or that it leaves before it starts elsewhere, or that the cluster leaves the fleet. A Work whose objects stay anyway keeps
 // none.
 //
 // Other errors: the hub could not be read, so that nothing is known.
 func (j *Judge) Keeps(ctx context.Context, work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) error {
-	if !j.options.Bindings || stays(work) || !cluster.DeletionTimestamp.IsZero() {
-		return nil
+	if !j.options.Bindings {
+		return j.asks(work, cluster)
 	}
 	back, yes := j.interrupted(work, cluster)
-	if !yes || !served(work) {
+	if !yes {
+		return nil
+	}
+	return j.Lacks(ctx, work, cluster, back)
+}
+
+// Lacks is Keeps for a Work whose removal was interrupted, by clusters that have answered since that was over.
+func (j *Judge) Lacks(ctx context.Context, work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster, over time.Time) error {
+	if !matters(work, cluster) {
 		return nil
 	}
 	b, found, err := j.binding(ctx, work)
@@ -118,15 +136,20 @@ func (j *Judge) Keeps(ctx context.Context, work *workv1alpha1.Work, cluster *clu
 		if err = errors.Join(err, unread); !healthy {
 			return removal.Copy{}
 		}
-		return removal.Copy{Healthy: true, After: j.confirm(target, back)}
+		return removal.Copy{Healthy: true, After: j.confirm(target, over)}
 	})
 	switch {
 	case err != nil || verdict.Goes:
 		return err
 	case verdict.Awaits != "":
-		return &unheard{in: verdict.Awaits, after: verdict.After}
+		return &unheard{text: fmt.Sprintf("whether the one in %s is still there is being asked", verdict.Awaits), after: verdict.After}
 	}
 	return &Kept{Title: title(b.BindingSpec()), In: verdict.In}
+}
+
+// matters reports whether anybody may miss the copy of a Work: it goes from a cluster that stays, and may have served.
+func matters(work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) bool {
+	return !stays(work) && cluster.DeletionTimestamp.IsZero() && served(work)
 }
 
 // stays reports whether the objects stay in the cluster although the Work goes.

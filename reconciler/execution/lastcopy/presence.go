@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -20,7 +21,7 @@ import (
 // if it has not, it is asked, and again is when to look.
 type Answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
 
-// Returns is when clusters began to answer this process: at its start, or after a break. Its zero value knows of none. It
+// Returns is when clusters, and for an agent also its hub, began to answer this process: at its start, or after a break. Its zero value knows of none. It
 // is safe for use by several goroutines.
 type Returns struct {
 	mu sync.Mutex
@@ -51,10 +52,11 @@ func (r *Returns) last(cluster string, now time.Time) time.Time {
 	return r.of[cluster]
 }
 
-// failures is when removals last failed as their cluster could not be reached.
+// failures is when removals last failed as their cluster could not be reached, or were heard of late.
 type failures struct {
-	mu sync.Mutex
-	at map[client.ObjectKey]time.Time
+	mu   sync.Mutex
+	at   map[client.ObjectKey]time.Time
+	seen map[client.ObjectKey]types.UID // the Works that an agent knows to be deleted
 }
 
 func (f *failures) of(work client.ObjectKey) (at time.Time, failed bool) {
@@ -67,7 +69,7 @@ func (f *failures) of(work client.ObjectKey) (at time.Time, failed bool) {
 // Tried notes how a removal went. One that did not reach its cluster was interrupted, however soon that is back, and whether or not
 // anybody else has noticed.
 func (j *Judge) Tried(work client.ObjectKey, err error) {
-	if j.options.Answers == nil || !unreached(err) {
+	if j.options.Answers == nil && j.options.Hub == nil || !unreached(err) {
 		return
 	}
 	j.failures.mu.Lock()
@@ -80,6 +82,7 @@ func (j *Judge) Forget(work client.ObjectKey) {
 	j.failures.mu.Lock()
 	defer j.failures.mu.Unlock()
 	delete(j.failures.at, work)
+	delete(j.failures.seen, work)
 }
 
 // unreached reports whether an error of a removal says that the cluster was not reached: it, or what stands before it, did
@@ -97,11 +100,11 @@ func unreached(err error) bool {
 	return errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// broken reports whether this process has missed the cluster since the deletion of a Work began, and since when it is back. Timestamps are
-// cut to seconds: one of the second in which it came back counts as before.
+// broken reports whether this process has missed the cluster, or an agent its hub, since the deletion of a Work began, and since when both
+// are back. Timestamps are cut to seconds: one of the second in which that was counts as before.
 func (j *Judge) broken(work *workv1alpha1.Work, cluster string) (back time.Time, yes bool) {
 	back = j.options.Returns.last(cluster, j.options.Clock.Now())
-	yes = work.DeletionTimestamp.Time.Before(back)
+	yes = work.DeletionTimestamp.Time.Before(back.Add(j.ahead()))
 	if at, failed := j.failures.of(client.ObjectKeyFromObject(work)); failed {
 		yes = true
 		if at.After(back) {

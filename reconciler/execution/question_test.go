@@ -1,0 +1,71 @@
+package execution
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
+)
+
+// uplink is a hub that is there, and whose clock is the agent's.
+type uplink struct{}
+
+func (uplink) Away() error         { return nil }
+func (uplink) Skew() time.Duration { return 0 }
+
+// agent returns a fleet as moved does, whose loop is that of the agent of eu-1, which is back since so long after it was told to remove the copy.
+func agent(t *testing.T, back time.Duration) *two {
+	t.Helper()
+	f := moved(t)
+	f.change("a", func(w *workv1alpha1.Work) { w.Annotations[propagation.DigestAnnotation] = "digest" })
+	f.parts.options.Serves, f.parts.options.Hub = func(*clusterv1alpha1.Cluster) bool { return true }, uplink{}
+	f.loop.options = f.parts.options
+	f.restart()
+	f.queued()
+	f.clock.SetTime(f.work("a").DeletionTimestamp.Add(back))
+	f.loop.Proven("eu-1")
+	f.clock.SetTime(f.work("a").DeletionTimestamp.Add(max(back, 0)))
+	return f
+}
+
+// TestAnAgentAsksAboutWhatItMissed: a removal that began while the agent was away is done once the control plane has answered the question in
+// the Work's status, which is asked in one write and no Event; an ordinary one asks nothing.
+func TestAnAgentAsksAboutWhatItMissed(t *testing.T) {
+	f := agent(t, -time.Minute)
+	f.look("a")
+	if got := f.state("a"); !f.removed() || got != "gone" {
+		t.Errorf("an ordinary removal: removed: %t, the Work is %s", f.removed(), got)
+	}
+
+	f = agent(t, time.Minute)
+	f.look("a")
+	was := f.work("a")
+	const prefix = "LastCopy: the agent or the control plane was away before the copy here was removed, which stays until the control plane finds a healthy one where the template is placed (asked at "
+	if got := f.blockedBy("a"); f.removed() || len(got) < len(prefix) || got[:len(prefix)] != prefix {
+		t.Fatalf("removed: %t; says: %s", f.removed(), got)
+	}
+	f.look("a", "a")
+	if diff := cmp.Diff([]any{was.ResourceVersion, []string(nil), false}, []any{f.work("a").ResourceVersion, f.recorder.reported, f.removed()}); diff != "" {
+		t.Errorf("while there is no answer: version, Events, removed (-want +got):\n%s", diff)
+	}
+
+	is := f.work("a")
+	is.Annotations[workv1alpha2.RemovalConfirmedAnnotation] = lastcopy.Question(is)
+	if err := f.hub.Update(t.Context(), is); err != nil {
+		t.Fatal(err)
+	}
+	f.loop.workSeen(was, is)
+	if got := f.queued(); got != "a" {
+		t.Errorf("an answer queues %q", got)
+	}
+	f.look("a")
+	if got := f.state("a"); !f.removed() || got != "gone" {
+		t.Errorf("once it is answered: removed: %t, the Work is %s", f.removed(), got)
+	}
+}
