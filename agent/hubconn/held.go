@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/flotilla-io/flotilla/internal/hub"
 )
@@ -14,6 +15,7 @@ type listener struct {
 	mu    sync.Mutex
 	open  bool          // the hub is there, and trusted
 	held  error         // why the hub, though there, is not trusted; nil otherwise
+	since time.Time     // since when it is open, or was last
 	whole chan struct{} // closed while open
 	holds int
 	under map[*context.CancelFunc]bool // requests that end when the hub is held
@@ -31,6 +33,13 @@ func (e *listener) Held() error {
 	return e.held
 }
 
+// Since is when the hub was found to be there, and not held, after it was away or held.
+func (e *listener) Since() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.since
+}
+
 // Whole is closed while the hub is there and no request is refused.
 func (e *listener) Whole() <-chan struct{} {
 	e.mu.Lock()
@@ -46,8 +55,8 @@ func (e *listener) HoldCount() int {
 	return e.holds
 }
 
-// hear records what a probe found: nil, that the hub is away, or that it is held.
-func (e *listener) hear(state error) {
+// hear records what a probe found, and when: nil, that the hub is away, or that it is held.
+func (e *listener) hear(state error, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was, wasOpen := e.held, e.open
@@ -57,6 +66,7 @@ func (e *listener) hear(state error) {
 	switch e.open = state == nil; {
 	case e.open && !wasOpen:
 		close(e.whole)
+		e.since = now
 	case !e.open && wasOpen:
 		e.whole = make(chan struct{})
 	}

@@ -242,7 +242,7 @@ func (c *Connection) set(state error) {
 	if c.away = state; errors.Is(state, hub.ErrHeld) {
 		c.away = nil
 	}
-	c.hear(state)
+	c.hear(state, c.options.Clock.Now()) // before anybody can see the state
 	select {
 	case <-c.asked:
 	default:

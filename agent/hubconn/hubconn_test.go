@@ -163,6 +163,9 @@ func TestHowOftenAHubThatIsAwayIsAsked(t *testing.T) {
 			t.Errorf("skew %s", b.Skew())
 		}
 		b.changes(t, errCut.Error(), "there")
+		if back := time.Since(b.Since()); b.Since().IsZero() || back > 35*time.Second {
+			t.Errorf("it is there for %s", back)
+		}
 	})
 }
 

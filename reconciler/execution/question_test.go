@@ -17,6 +17,7 @@ import (
 type uplink struct{}
 
 func (uplink) Away() error         { return nil }
+func (uplink) Since() time.Time    { return time.Time{} }
 func (uplink) Skew() time.Duration { return 0 }
 
 // agent returns a fleet as moved does, whose loop is that of the agent of eu-1, which is back since so long after it was told to remove the copy.

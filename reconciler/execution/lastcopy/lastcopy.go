@@ -84,7 +84,7 @@ type Options struct {
 	Hub Hub
 	// Answers asks clusters whether they are there; nil: nobody does here, and what is stored is believed.
 	Answers Answers
-	// Returns is when clusters, and for an agent its hub, began to answer. Keeps needs it with Answers, and with a Hub.
+	// Returns is when clusters began to answer. Keeps needs it with Answers, and with a Hub.
 	Returns *Returns
 	// Clock is the time. It must not be nil if Answers, or Hub, is not.
 	Clock clock.PassiveClock

@@ -21,7 +21,7 @@ import (
 // if it has not, it is asked, and again is when to look.
 type Answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
 
-// Returns is when clusters, and for an agent also its hub, began to answer this process: at its start, or after a break. Its zero value knows of none. It
+// Returns is when clusters began to answer this process: at its start, or after a break. Its zero value knows of none. It
 // is safe for use by several goroutines.
 type Returns struct {
 	mu sync.Mutex
@@ -104,6 +104,9 @@ func unreached(err error) bool {
 // are back. Timestamps are cut to seconds: one of the second in which that was counts as before.
 func (j *Judge) broken(work *workv1alpha1.Work, cluster string) (back time.Time, yes bool) {
 	back = j.options.Returns.last(cluster, j.options.Clock.Now())
+	if hub := j.options.Hub; hub != nil && hub.Since().After(back) { // an event would come too late
+		back = hub.Since()
+	}
 	yes = work.DeletionTimestamp.Time.Before(back.Add(j.ahead()))
 	if at, failed := j.failures.of(client.ObjectKeyFromObject(work)); failed {
 		yes = true

@@ -23,6 +23,8 @@ import (
 type Hub interface {
 	// Away is why nothing is heard of the hub; nil if it is there.
 	Away() error
+	// Since is when it was found to be there after it was away.
+	Since() time.Time
 	// Skew is how far the hub's clock is ahead of this one.
 	Skew() time.Duration
 }

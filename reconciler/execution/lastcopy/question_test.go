@@ -27,10 +27,12 @@ type site struct {
 	returns *lastcopy.Returns
 	judge   *lastcopy.Judge
 	away    error
+	since   time.Time
 	skew    time.Duration
 }
 
 func (s *site) Away() error         { return s.away }
+func (s *site) Since() time.Time    { return s.since }
 func (s *site) Skew() time.Duration { return s.skew }
 
 // newSite returns one whose agent, hub and cluster have all been there since second 50. Second 101 is now.
@@ -49,8 +51,9 @@ func (s *site) starts(second int64) {
 	s.back(second)
 }
 
-// back has the hub, or the cluster, answer the agent again since a second.
-func (s *site) back(second int64) { s.returns.Note("west", time.Unix(second, 0)) }
+// back has the cluster answer the agent again since a second, and there the hub.
+func (s *site) back(second int64)  { s.returns.Note("west", time.Unix(second, 0)) }
+func (s *site) there(second int64) { s.since = time.Unix(second, 0) }
 
 // passes has it be a second by the agent's clock.
 func (s *site) passes(second int64) { s.clock.SetTime(time.Unix(second, 0)) }
@@ -86,9 +89,10 @@ func TestAnAgentAsks(t *testing.T) {
 	}{
 		"it was there all the time":                {func(*site) {}, []string{"removed"}},
 		"it has started since":                     {func(s *site) { s.starts(120) }, []string{"asks", "removed"}},
-		"the hub was away":                         {func(s *site) { s.back(120) }, []string{"asks", "removed"}},
-		"the hub is back since the same second":    {func(s *site) { s.back(100) }, []string{"asks", "removed"}},
-		"the hub is back for long":                 {func(s *site) { s.back(97) }, []string{"removed"}},
+		"its cluster was away":                     {func(s *site) { s.back(120) }, []string{"asks", "removed"}},
+		"the hub was away":                         {func(s *site) { s.there(120) }, []string{"asks", "removed"}},
+		"the hub is back since the same second":    {func(s *site) { s.there(100) }, []string{"asks", "removed"}},
+		"the hub is back for long":                 {func(s *site) { s.there(97) }, []string{"removed"}},
 		"the hub is away":                          {func(s *site) { s.away = errors.New("gone") }, []string{"waits", "waits"}},
 		"it heard of it late, and noticed nothing": {func(s *site) { s.passes(108) }, []string{"asks", "removed"}},
 		"it heard of it in time, and had much to do": {func(s *site) {
@@ -143,7 +147,8 @@ func TestAnAgentAsks(t *testing.T) {
 func TestAnAnswerOfBeforeCountsNoMore(t *testing.T) {
 	for name, happens := range map[string]func(s *site){
 		"the agent has started once more": func(s *site) { s.starts(140) },
-		"the hub was away once more":      func(s *site) { s.back(140) },
+		"the hub was away once more":      func(s *site) { s.there(140) },
+		"its cluster was away once more":  func(s *site) { s.back(140) },
 		"the cluster did not answer":      func(s *site) { s.passes(140); s.judge.Tried(client.ObjectKeyFromObject(s.west), answered(503)) },
 	} {
 		t.Run(name, func(t *testing.T) {
