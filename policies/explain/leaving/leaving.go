@@ -9,6 +9,7 @@ package leaving
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,13 +23,14 @@ import (
 // Of returns a text for each cluster that b is placed in and will leave, in the
 // order of clusters: "west at 12:03:20 UTC (in 40s) unless it is back:
 // untolerated taint {a:NoExecute}", or why b stays there although it should
-// leave; with what becomes of the data of its template. Nil where the record has
-// no failover rules; opts are the other options that the decision was made with.
+// leave; with what becomes of the data of its template. Where the record has no
+// failover rules these are the drains alone that do not move what has finished;
+// opts are the other options that the decision was made with.
 func Of(b workv1alpha2.Binding, template *unstructured.Unstructured, clusters []*clusterv1alpha1.Cluster, in placement.Situation, opts placement.Options) []string {
 	record, _ := placement.RecordOf(b)
 	rules, known := record.Rules.Rules()
 	spec := b.BindingSpec()
-	if !known || spec.Placement == nil || b.GetDeletionTimestamp() != nil {
+	if spec.Placement == nil || b.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	opts.Failover = rules
@@ -37,23 +39,43 @@ func Of(b workv1alpha2.Binding, template *unstructured.Unstructured, clusters []
 		if !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name }) {
 			continue
 		}
-		if l, leaves := rules.Leaves(c, spec.Placement.ClusterTolerations, in.Now); leaves {
-			l.Stays = staysIn(b, l, in, opts)
-			if l.Stays == finished {
-				l.At = nil // there is no time: it never leaves
+		l, leaves := rules.Leaves(c, spec.Placement.ClusterTolerations, in.Now)
+		if !known || !leaves {
+			if finishedIn(b, c, in.Now) {
+				out = append(out, drained(c).Text(in.Now))
 			}
-			text := l.Text(in.Now)
-			if data := volumes.LeftBehind(template, []string{c.Name}); data != "" && l.Stays == "" {
-				text += "; " + data
-			}
-			out = append(out, text)
+			continue
 		}
+		l.Stays = staysIn(b, l, in, opts)
+		if l.Stays == finished {
+			l.At = nil // there is no time: it never leaves
+		}
+		text := l.Text(in.Now)
+		if data := volumes.LeftBehind(template, []string{c.Name}); data != "" && l.Stays == "" {
+			text += "; " + data
+		}
+		out = append(out, text)
 	}
 	return out
 }
 
 // finished is why a workload that has ended is not moved.
 const finished = "it has finished there, and would run once more elsewhere"
+
+// finishedIn reports whether a template has ended in a cluster that is drained, which it would leave otherwise.
+func finishedIn(b workv1alpha2.Binding, c *clusterv1alpha1.Cluster, now time.Time) bool {
+	if failover.Ended(b, c.Name) == "" {
+		return false
+	}
+	until, ends := failover.ToleratesDrain(c, b.BindingSpec().Placement.ClusterTolerations, now)
+	return ends && !until.After(now)
+}
+
+// drained is a cluster that a template stays in although it is drained.
+func drained(c *clusterv1alpha1.Cluster) failover.Leaving {
+	taint := failover.DrainTaint()
+	return failover.Leaving{Cluster: c.Name, Why: "untolerated taint {" + taint.ToString() + "}", Stays: finished}
+}
 
 // staysIn returns why a template will not be moved off a cluster that it should
 // leave; empty where it will be. A decision is simulated for the time at which it

@@ -75,7 +75,12 @@ func TestOf(t *testing.T) {
 	const unreachable = clusterv1alpha1.TaintClusterUnreachable
 	lost := cluster("west", clusterv1alpha1.ClusterNotReachableReason, noExecute(unreachable))
 	well := cluster("east", "")
+	drained := cluster("west", "", failover.DrainTaint())
 	rules := failover.Rules{Taints: true, Tolerance: 5 * time.Minute}
+	complete := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "west", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
+	}
 	for name, tc := range map[string]struct {
 		rules    failover.Rules
 		clusters []*clusterv1alpha1.Cluster
@@ -92,15 +97,28 @@ func TestOf(t *testing.T) {
 		},
 		"its cluster is lost, and it has finished there": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, lost},
-			change: func(b *workv1alpha2.ResourceBinding) {
-				b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
-				b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "west", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
-			},
-			want: []string{"west should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
+			change: complete,
+			want:   []string{"west should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
 		},
-		"its cluster is well":             {rules: rules, clusters: []*clusterv1alpha1.Cluster{well, cluster("west", "")}},
-		"another cluster is lost":         {rules: rules, clusters: []*clusterv1alpha1.Cluster{cluster("north", clusterv1alpha1.ClusterNotReachableReason, noExecute(unreachable)), cluster("west", "")}},
-		"the decision has noted no rules": {clusters: []*clusterv1alpha1.Cluster{well, lost}},
+		"its cluster is drained, and it has finished there": {
+			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, drained}, change: complete,
+			want: []string{"west should (untolerated taint {cluster.flotilla.io/drain:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
+		},
+		"its cluster is drained, it has finished there, and the decision has noted no rules": {
+			clusters: []*clusterv1alpha1.Cluster{well, drained}, change: complete,
+			want: []string{"west should (untolerated taint {cluster.flotilla.io/drain:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
+		},
+		"its cluster is drained, it has finished there, and its policy tolerates that": {
+			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, drained},
+			change: func(b *workv1alpha2.ResourceBinding) {
+				complete(b)
+				b.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+			},
+		},
+		"its cluster is drained, and it runs": {rules: rules, clusters: []*clusterv1alpha1.Cluster{well, drained}},
+		"its cluster is well":                 {rules: rules, clusters: []*clusterv1alpha1.Cluster{well, cluster("west", "")}},
+		"another cluster is lost":             {rules: rules, clusters: []*clusterv1alpha1.Cluster{cluster("north", clusterv1alpha1.ClusterNotReachableReason, noExecute(unreachable)), cluster("west", "")}},
+		"the decision has noted no rules":     {clusters: []*clusterv1alpha1.Cluster{well, lost}},
 		"it is being deleted": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, lost},
 			change: func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: noon} },

@@ -53,16 +53,31 @@ func Ends(kind schema.GroupKind) bool {
 
 // Is reports whether an object of a kind has ended, by the status, as JSON, that
 // a cluster last reported of it; false where the status cannot be read.
-func Is(kind schema.GroupKind, status []byte) bool {
+func Is(kind schema.GroupKind, status []byte) bool { return How(kind, status) != "" }
+
+// How returns how an object of a kind has ended, in the word of its kind such as
+// "Complete", by the status, as JSON, that a cluster last reported of it; empty
+// where it has not, or the status cannot be read.
+func How(kind schema.GroupKind, status []byte) string {
 	by, ends := endOf(kind)
 	if !ends || len(status) == 0 {
-		return false
+		return ""
 	}
 	var fields map[string]any
 	if json.Unmarshal(status, &fields) != nil {
-		return false
+		return ""
 	}
 	conditions := rules.List(fields, "conditions")
-	return slices.ContainsFunc(by.conditions, func(name string) bool { return rules.ConditionTrue(conditions, name) }) ||
-		len(by.field) > 0 && slices.Contains(by.words, rules.Text(fields, by.field...))
+	for _, name := range by.conditions {
+		if rules.ConditionTrue(conditions, name) {
+			return name
+		}
+	}
+	if len(by.field) == 0 {
+		return ""
+	}
+	if word := rules.Text(fields, by.field...); slices.Contains(by.words, word) {
+		return word
+	}
+	return ""
 }

@@ -49,3 +49,21 @@ func TestIs(t *testing.T) {
 		})
 	}
 }
+
+// TestHow checks that an end has the word that its kind has for it.
+func TestHow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind         schema.GroupKind
+		status, want string
+	}{
+		"a condition": {schema.GroupKind{Group: "batch", Kind: "Job"}, `{"conditions":[{"type":"Complete","status":"False"},{"type":"Failed","status":"True"}]}`, "Failed"},
+		"a field":     {schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}, `{"phase":"Succeeded"}`, "Succeeded"},
+		"no end":      {schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}, `{"phase":"Running"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := finished.How(tc.kind, []byte(tc.status)); got != tc.want {
+				t.Errorf("it has ended as %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

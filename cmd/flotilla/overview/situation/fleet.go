@@ -89,6 +89,9 @@ type Count struct {
 	// Leaving are the templates of a cluster that are placed elsewhere, while their old copy is still there.
 	// They are not in Total.
 	Leaving int `json:"leaving,omitempty"`
+	// Finished are the templates of a cluster that have come to their end there. They are in Total, and leave no
+	// cluster that is drained.
+	Finished int `json:"finished,omitempty"`
 }
 
 // Source is a GitRepository.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -72,6 +73,36 @@ func TestADrainThatCannotEnd(t *testing.T) {
 	}
 	if len(got.Notes) > 0 {
 		t.Errorf("it is told twice: %v", got.Notes)
+	}
+}
+
+// TestWhatHasFinishedHoldsNoDrain: a cluster in which only Jobs are left that have ended is drained, and counts them.
+func TestWhatHasFinishedHoldsNoDrain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		condition, word, count string
+	}{
+		"it runs":      {"Suspended", "True,draining", "0/1"},
+		"it has ended": {"Complete", "True,drained", "1/1 (1 finished)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			east := member("east")
+			east.Spec.Taints = drain.Taints()
+			s.Cluster(east, time.Time{})
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "import-job"}}
+			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: "import"}
+			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{
+				ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy,
+				Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"` + tc.condition + `","status":"True"}]}`)},
+			}}
+			propagation.ClaimOf(carrying("import", 1)).Set(b)
+			s.Binding(b, nil)
+			got := string(text(t, s.Fleet(), false))
+			if !strings.Contains(got, tc.word) || !strings.Contains(got, tc.count+"  ") {
+				t.Errorf("it lacks %s or %s:\n%s", tc.word, tc.count, got)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -179,8 +180,14 @@ func (c counts) former(part rollup.Part, found *reach, problems *problemsOf) {
 	}
 }
 
-// leaving counts a template in clusters that still have its old copy, other than those in which it counts as placed.
+// leaving counts a template in clusters that still have its old copy, other than those in which it counts as placed, and
+// in those that it will not leave, as it has come to its end there.
 func (c counts) leaving(b workv1alpha2.Binding, placed []string) {
+	for _, cluster := range failover.Finished(b) {
+		if slices.Contains(placed, cluster) {
+			c.of(cluster).Finished++
+		}
+	}
 	var old []string
 	for _, task := range b.BindingSpec().GracefulEvictionTasks {
 		old = append(old, task.FromCluster)

@@ -160,6 +160,9 @@ func (c Count) text() string {
 	if c.Leaving > 0 {
 		besides = append(besides, fmt.Sprintf("%d leaving", c.Leaving))
 	}
+	if c.Finished > 0 {
+		besides = append(besides, fmt.Sprintf("%d finished", c.Finished))
+	}
 	text := fmt.Sprintf("%d/%d", c.Ready, c.Total)
 	if len(besides) > 0 {
 		text += " (" + strings.Join(besides, ", ") + ")"
@@ -266,7 +269,7 @@ func (c *Cluster) word() string {
 		word = Progressing.word() // it is not known
 	}
 	switch {
-	case c.Drained && c.Templates.Total+c.Templates.Leaving > 0: // some are moving, and some may fit nowhere else
+	case c.Drained && c.Templates.Total+c.Templates.Leaving > c.Templates.Finished: // some are moving, and some may fit nowhere else
 		word += ",draining"
 	case c.Drained:
 		word += ",drained"
