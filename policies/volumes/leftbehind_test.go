@@ -27,6 +27,17 @@ func TestLeftBehind(t *testing.T) {
 		}
 		return obj
 	}
+	pods := func(apiVersion, kind string, path []string, names ...string) *unstructured.Unstructured {
+		obj := set(apiVersion, kind)
+		volumes := []any{map[string]any{"name": "tmp", "emptyDir": map[string]any{}}}
+		for _, name := range names {
+			volumes = append(volumes, map[string]any{"name": name, "persistentVolumeClaim": map[string]any{"claimName": name}})
+		}
+		_ = unstructured.SetNestedSlice(obj.Object, volumes, append(path, "volumes")...)
+		return obj
+	}
+	spec := []string{"spec", "template", "spec"}
+	claim := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"name": "files"}}}
 	const goes = "it takes no data along: "
 	for name, tc := range map[string]struct {
 		template *unstructured.Unstructured
@@ -41,6 +52,14 @@ func TestLeftBehind(t *testing.T) {
 		"it makes none":                            {set("apps/v1", "StatefulSet"), []string{"west"}, ""},
 		"it leaves none":                           {set("apps/v1", "StatefulSet", "data"), nil, ""},
 		"a Deployment":                             {set("apps/v1", "Deployment", "data"), []string{"west"}, ""},
+		"a Deployment that mounts one":             {pods("apps/v1", "Deployment", spec, "files"), []string{"west"}, goes + "the PersistentVolumeClaim files stays in west, and elsewhere it mounts others of that name"},
+		"a CronJob that mounts two":                {pods("batch/v1", "CronJob", []string{"spec", "jobTemplate", "spec", "template", "spec"}, "in", "out", "in"), []string{"west"}, goes + "the PersistentVolumeClaims in, out stay in west, and elsewhere it mounts others of that name"},
+		"a Pod that mounts one":                    {pods("v1", "Pod", []string{"spec"}, "files"), []string{"west"}, goes + "the PersistentVolumeClaim files stays in west, and elsewhere it mounts others of that name"},
+		"a Deployment without one":                 {pods("apps/v1", "Deployment", spec), []string{"west"}, ""},
+		"somebody's kind":                          {pods("sea.example/v1", "Boat", spec, "files"), []string{"west"}, ""},
+		"volumes that are none":                    {&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"volumes": "x"}}}, []string{"west"}, ""},
+		"a claim itself":                           {claim, []string{"west"}, goes + "it stays in west, and an empty one is made elsewhere"},
+		"a claim that names itself":                {retention(claim.DeepCopy(), "Retain", true), []string{"west"}, goes + "it goes with its copy in west, and an empty one is made elsewhere"},
 		"nothing is known of it":                   {nil, []string{"west"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
