@@ -239,7 +239,7 @@ func TestADrainTakesNothingThatHasNoPlace(t *testing.T) {
 		}
 		c := &clusterv1alpha1.Cluster{}
 		m.check(m.hub.Hub.Get(m.Context(), client.ObjectKey{Name: from}, c))
-		if row, concerned := drain.RowOf(b, c, time.Now()); !concerned || row.State != drain.Stays {
+		if row, concerned := drain.RowOf(b, c, time.Now()); !concerned || row.State != drain.Refused {
 			return fmt.Errorf("%+v", row)
 		}
 		return nil

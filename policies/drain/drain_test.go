@@ -115,10 +115,10 @@ func TestPlan(t *testing.T) {
 		"nothing runs there": {want: ""},
 		"one goes":           {bindings: []workv1alpha2.Binding{running("web", 2, divided())}, capacity: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 		"one that may run nowhere else": {bindings: []workv1alpha2.Binding{running("web", 2, only)}, capacity: 9,
-			want: "Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
+			want: "Refused Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"there is room for the first alone": {bindings: []workv1alpha2.Binding{running("web", 2, divided()), running("api", 2, divided())}, capacity: 3,
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
-				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
+				"Refused Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"its policy tolerates it": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), nil), carried)}, capacity: 9,
 			want: "Stays Deployment shop/web: east=2 ->  (its policy tolerates the taint cluster.flotilla.io/drain): take that out of clusterTolerations of PropagationPolicy shop/all, or delete Deployment shop/web\n"},
 		"its policy tolerates it for a while": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), ptr.To[int64](90)))}, capacity: 9,
@@ -137,9 +137,9 @@ func TestPlan(t *testing.T) {
 		"a Job that is complete": {bindings: []workv1alpha2.Binding{running("import", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
-		})}, capacity: 9, want: "Finished Job shop/import: east=2 ->  (finished)\n"},
+		})}, capacity: 9, want: "Finished Job shop/import: east=2 ->  (it has finished there (Complete), and stays as a record): delete it before east leaves the fleet, or it runs once more elsewhere: flotilla delete job/import -n shop\n"},
 		"a quota forbids more than runs": {bindings: []workv1alpha2.Binding{running("web", 8, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 4 })}, capacity: 9, cpu: "5",
-			want: "Stays Deployment shop/web: east=4 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 4 is used, 4 more is asked for, 5 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+			want: "Refused Deployment shop/web: east=4 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 4 is used, 4 more is asked for, 5 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"a quota that is used up forbids no move": {bindings: []workv1alpha2.Binding{running("web", 4, divided(), each("1"))}, capacity: 9, cpu: "4",
 			want: "Leaves Deployment shop/web: east=4 -> west=4 (kept until west is healthy)\n"},
 		"what goes first takes of the quota": {bindings: []workv1alpha2.Binding{
@@ -147,7 +147,7 @@ func TestPlan(t *testing.T) {
 			running("web", 4, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 2 }),
 		}, capacity: 9, cpu: "6",
 			want: "Leaves Deployment shop/api: east=2 -> west=4 (kept until west is healthy)\n" +
-				"Stays Deployment shop/web: east=2 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 6 is used, 2 more is asked for, 6 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+				"Refused Deployment shop/web: east=2 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 6 is used, 2 more is asked for, 6 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"one runs elsewhere": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" })}, capacity: 9},
 	}
 	for name, tc := range cases {
@@ -195,7 +195,7 @@ func TestPlanNamesWhatIsNotReady(t *testing.T) {
 		"it runs in both":           {both, "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy, and west is unreachable since 2026-01-02 12:00 UTC)\n", []string{"west"}},
 		"its policy tolerates that": {running("web", 2, tolerates), "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy, and west is unreachable since 2026-01-02 12:00 UTC)\n", []string{"west"}},
 		"it runs in east only": {running("web", 2, divided(), carried),
-			"Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}, " +
+			"Refused Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}, " +
 				"1 cluster(s) had untolerated taint {cluster.karmada.io/not-ready:NoSchedule}): make room for it, or give PropagationPolicy shop/all another cluster; what each says: flotilla explain deployment/web -n shop\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestLook(t *testing.T) {
 		"its kind is another's, too": {func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Resource.APIVersion = "example.com/v1"
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSchedulerError, Message: "too much", At: metav1.NewTime(noon.Add(time.Second))})
-		}, "Stays Deployment shop/web: east=2 ->  (too much): flotilla explain deployment.example.com/web -n shop\n"},
+		}, "Refused Deployment shop/web: east=2 ->  (too much): flotilla explain deployment.example.com/web -n shop\n"},
 		"it stays for another cause": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x", Clusters: []string{"east"}}})
 		}, "Waits Deployment shop/web: east=2 -> \n"},
@@ -259,12 +259,12 @@ func TestLook(t *testing.T) {
 		}, "Waits Deployment shop/web: east=2 -> \n"},
 		"its state cannot be read": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east: its state cannot be carried over: x.", Clusters: []string{"east"}}})
-		}, "Stays Deployment shop/web: east=2 ->  (It stays in east: its state cannot be carried over: x)" + explain},
-		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Stays Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+		}, "Refused Deployment shop/web: east=2 ->  (It stays in east: its state cannot be carried over: x)" + explain},
+		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"it was refused before that": {refused(noon.Add(-time.Second)), "Waits Deployment shop/web: east=2 -> \n"},
 		"its move is refused by a quota that refused more before": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "too much", At: metav1.NewTime(noon.Add(-time.Hour)), Stays: &placement.Stays{Message: "It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): its move is refused: too much", Clusters: []string{"east"}}})
-		}, "Stays Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+		}, "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"its old copy is kept for ever": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", SuppressDeletion: ptr.To(true)}}
@@ -360,10 +360,10 @@ func TestPlanByNodes(t *testing.T) {
 	}{
 		"nothing is seen": {bindings: []workv1alpha2.Binding{needs("web", 500)}, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 		"no node has as much": {bindings: []workv1alpha2.Binding{needs("web", 500)}, seen: seen(400, 400, 400, 400),
-			want: "Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 0 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
+			want: "Refused Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 0 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"the first takes it": {bindings: []workv1alpha2.Binding{needs("web", 500), needs("api", 500)}, seen: seen(900, 900, 900),
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
-				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
+				"Refused Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"what an agent does not tell is not counted": {bindings: []workv1alpha2.Binding{needs("web", 500)},
 			seen: map[string]drain.Seen{"west": {Index: seen(100)["west"].Index, Reported: &profile.Profile{QuotasOmitted: true}}},
 			want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},

@@ -27,10 +27,15 @@ const (
 	Leaves State = "Leaves"
 	// Left is one that was moved off the cluster.
 	Left State = "Left"
-	// Stays is one that does not go as things are.
+	// Stays is one that does not go, as somebody wants it so.
 	Stays State = "Stays"
+	// Refused is one whose move was refused: there is no other place, or none that it may take, or the new one does
+	// not take it. It stays until somebody does something about that.
+	Refused State = "Refused"
 	// Finished is one that has come to its end there, and is not moved: it would run once more.
 	Finished State = "Finished"
+	// Gone is one that was deleted while the cluster was drained.
+	Gone State = "Gone"
 )
 
 // Row is what becomes of one template.
@@ -48,6 +53,8 @@ type Row struct {
 	RunsOn bool `json:"runsOn,omitempty"`
 	// Unready are those of To that are not ready, or not heard of; empty where all are.
 	Unready []string `json:"unready,omitempty"`
+	// Data is what becomes of the data in its volumes, in words; empty where it has none that is known of.
+	Data string `json:"data,omitempty"`
 	// Why it stays or waits, or what its old copy waits for, in words.
 	Why string `json:"why,omitempty"`
 	// Next is what somebody can do about it.
@@ -57,6 +64,20 @@ type Row struct {
 // Title is "Deployment shop/web".
 func (r *Row) Title() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
+
+// Key distinguishes the row from those of other templates.
+func (r *Row) Key() string {
+	group, _, _ := strings.Cut(r.APIVersion, "/")
+	return group + " " + r.Title()
+}
+
+// Says is why it stays or waits, and that its move is refused where it is.
+func (r *Row) Says() string {
+	if r.State == Refused {
+		return "refused: " + r.Why
+	}
+	return r.Why
 }
 
 // Places returns where it runs once it has left, as "north=2, west=1".
@@ -102,7 +123,7 @@ func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Ti
 	row.RunsOn = len(row.To) > 0 && move != nil && len(move.To) == 0 && slices.Contains(move.From, cluster.Name)
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster.Name {
-			row.leaves(b, i, failover.Away(cluster))
+			row.leaves(b, i, failover.Away(cluster), now)
 			return row, true
 		}
 	}
@@ -141,7 +162,7 @@ func Required(b workv1alpha2.Binding, cluster string) bool {
 }
 
 // leaves fills in what an eviction task of a binding waits for.
-func (r *Row) leaves(b workv1alpha2.Binding, at int, away bool) {
+func (r *Row) leaves(b workv1alpha2.Binding, at int, away bool, now time.Time) {
 	spec := b.BindingSpec()
 	task := &spec.GracefulEvictionTasks[at]
 	r.State, r.Why = Leaves, "the old copy goes"
@@ -158,6 +179,9 @@ func (r *Row) leaves(b workv1alpha2.Binding, at int, away bool) {
 		default:
 			r.Why = "kept " + kept.While(func(string) bool { return away }).Condition()
 			r.Next = "see what keeps that from it: " + r.explain() + "; to give the old copy up: " + giveUp(b, at)
+			if why := refusal(b, task, kept, now); why != "" {
+				r.State, r.Why = Refused, why
+			}
 		}
 	}
 }
@@ -172,7 +196,8 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 	case b.GetDeletionTimestamp() != nil:
 		r.State, r.Why = Leaves, "it is being deleted"
 	case slices.Contains(failover.Finished(b), cluster.Name):
-		r.State, r.Why = Finished, "finished"
+		r.State, r.Why = Finished, "it has finished there ("+failover.Ended(b, cluster.Name)+"), and stays as a record"
+		r.Next = "delete it before " + cluster.Name + " leaves the fleet, or it runs once more elsewhere: flotilla delete " + r.resource()
 	case !failover.Drains(cluster):
 	case !limited:
 		r.State, r.Why = Stays, "its policy tolerates the taint "+clusterv1alpha1.TaintClusterDrain
@@ -184,10 +209,11 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 	case ends.After(now):
 		r.Why = "its policy tolerates the drain until " + ends.UTC().Format(time.TimeOnly) + " UTC"
 	case stays(record, cluster.Name):
-		r.State, r.Why = Stays, reasonOf(record)
+		r.State, r.Why = Refused, reasonOf(record)
 		r.Next = r.remedy(record, b)
 	case record.Reason != "" && !record.Succeeded() && since(record, cluster):
-		r.State, r.Why, r.Next = Stays, strings.TrimSuffix(record.Message, "."), r.remedy(record, b)
+		r.State, r.Why = Refused, strings.TrimSuffix(record.Message, ".")
+		r.Next = r.remedy(record, b)
 	}
 }
 
@@ -244,12 +270,15 @@ func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {
 }
 
 // explain is the command that says more.
-func (r *Row) explain() string {
+func (r *Row) explain() string { return "flotilla explain " + r.resource() }
+
+// resource names the template for a command.
+func (r *Row) resource() string {
 	kind := strings.ToLower(r.Kind)
 	if group, _, _ := strings.Cut(r.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
 		kind += "." + group // others may have a kind of this name
 	}
-	out := "flotilla explain " + kind + "/" + r.Name
+	out := kind + "/" + r.Name
 	if r.Namespace != "" {
 		out += " -n " + r.Namespace
 	}

@@ -17,6 +17,8 @@ type Report struct {
 	// DryRun is true if no drain was requested.
 	DryRun bool        `json:"dryRun"`
 	Rows   []drain.Row `json:"rows"`
+	// Tally counts the rows by how they stand.
+	Tally drain.Tally `json:"tally"`
 	// Notes list what a dry run could not find out.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -26,6 +28,7 @@ func (r Report) JSON(out io.Writer) error {
 	if r.Rows == nil {
 		r.Rows = []drain.Row{}
 	}
+	r.Tally = drain.Count(r.Rows)
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
@@ -61,38 +64,50 @@ func dash(text string) string {
 	return text
 }
 
-// to is where a template goes, or why it does not, and what it waits for where a cluster is not ready.
+// to is where a template goes, or why it does not, what it waits for where a cluster is not ready, and what becomes of its data.
 func to(row *drain.Row) string {
-	doubt := ""
+	after := ""
 	if len(row.Unready) > 0 {
-		doubt = ": " + row.Why
+		after = ": " + row.Why
 	}
+	after += data(row)
 	switch {
-	case row.State == drain.Stays, row.State == drain.Finished:
-		return "- stays: " + row.Why
+	case row.State == drain.Refused && len(row.To) > 0:
+		return row.Places() + ": " + row.Says()
+	case row.State == drain.Stays, row.State == drain.Refused, row.State == drain.Finished:
+		return "- stays: " + row.Says()
 	case row.State == drain.Waits:
-		return "- waits: " + row.Why
+		return "- waits: " + row.Why + after
 	case row.RunsOn:
-		return "- leaves, " + row.Goes() + doubt
+		return "- leaves, " + row.Goes() + after
 	case len(row.To) == 0:
-		return "- leaves: " + row.Why
+		return "- leaves: " + row.Why + data(row)
 	}
-	return row.Places() + doubt
+	return row.Places() + after
+}
+
+// data is what becomes of a row's data, behind something.
+func data(row *drain.Row) string {
+	if row.Data == "" {
+		return ""
+	}
+	return "; " + row.Data
 }
 
 // shown is how many templates an error names.
 const shown = 3
 
-// Verdict returns nil if nothing has to stay in the cluster, and else an error with what stays and what to do.
+// Verdict returns nil if nothing has to stay in the cluster but what has finished there, and else an error with what
+// stays and what to do.
 func (r Report) Verdict() error {
-	rest := slices.DeleteFunc(slices.Clone(r.Rows), func(row drain.Row) bool { return row.State != drain.Stays })
+	rest := slices.DeleteFunc(slices.Clone(r.Rows), func(row drain.Row) bool { return row.State != drain.Stays && row.State != drain.Refused })
 	if len(rest) == 0 {
 		return nil
 	}
 	texts := make([]string, 0, shown)
 	for i := range rest[:min(len(rest), shown)] {
 		row := &rest[i]
-		texts = append(texts, fmt.Sprintf("%s: %s: %s", row.Title(), row.Why, row.Next))
+		texts = append(texts, fmt.Sprintf("%s: %s: %s", row.Title(), row.Says(), row.Next))
 	}
 	more := ""
 	if n := len(rest) - shown; n > 0 {
@@ -108,6 +123,22 @@ func (r Report) Verdict() error {
 	if len(rest) == 1 {
 		stay = "stays"
 	}
-	return fmt.Errorf("%d of %d %s in %s: %s%s. What finds a place later still goes; flotilla uncordon %s ends the drain",
-		len(rest), len(r.Rows), stay, r.Cluster, strings.Join(texts, "; "), more, r.Cluster)
+	return fmt.Errorf("%d of %d %s in %s%s: %s%s. What finds a place later still goes; flotilla uncordon %s ends the drain",
+		len(rest), len(r.Rows), stay, r.Cluster, r.ended(), strings.Join(texts, "; "), more, r.Cluster)
+}
+
+// ended says how many have left where others have finished there, which is no reason to wait: " (2 left, 1 finished there)";
+// empty where none have.
+func (r Report) ended() string {
+	t := drain.Count(r.Rows)
+	if t.Finished == 0 {
+		return ""
+	}
+	return " (" + drain.Tally{Left: t.Left, Finished: t.Finished}.String() + ")"
+}
+
+// Done says that the drain is over.
+func (r Report) Done(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "cluster/%s drained%s; flotilla uncordon %[1]s --return brings back what was moved\n", r.Cluster, r.ended())
+	return err
 }

@@ -46,6 +46,11 @@ func Plan(ctx context.Context, hub client.Reader, members Members, cluster strin
 		return Report{}, err
 	}
 	out.Rows = drain.Plan(in)
+	have := volumesOf(ctx, hub, out.Rows)
+	for i := range out.Rows {
+		have.add(&out.Rows[i], cluster)
+	}
+	out.Notes = append(out.Notes, have.notes...)
 	return out, nil
 }
 
@@ -57,17 +62,22 @@ func each(ctx context.Context, hub client.Reader, f func(workv1alpha2.Binding)) 
 	)
 }
 
-// read returns the cluster and the state of each template in the drain, sorted.
-func read(ctx context.Context, hub client.Reader, name string, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
+// read returns the cluster and the state of each template in the drain, sorted: those that before has are among them,
+// whatever has become of them.
+func read(ctx context.Context, hub client.Reader, name string, now time.Time, before []drain.Row) (*clusterv1alpha1.Cluster, []drain.Row, error) {
 	cluster, err := Cluster(ctx, hub, name)
 	if err != nil {
 		return nil, nil, err
+	}
+	counted := map[string]bool{}
+	for i := range before {
+		counted[before[i].Key()] = true
 	}
 	var rows []drain.Row
 	gone := map[string]int{} // rows of what was moved off it, by the binding
 	err = each(ctx, hub, func(b workv1alpha2.Binding) {
 		row, concerned := drain.RowOf(b, cluster, now)
-		if !concerned {
+		if !concerned && !counted[row.Key()] {
 			return
 		}
 		if id := idOf(b); row.State == drain.Left && id != "" && !drain.Required(b, name) {
@@ -85,8 +95,7 @@ func read(ctx context.Context, hub client.Reader, name string, now time.Time) (*
 	if err == nil && slices.ContainsFunc(rows, func(r drain.Row) bool { return r.State == drain.Leaves }) {
 		err = doubt(ctx, hub, rows)
 	}
-	drain.Sort(rows)
-	return cluster, rows, err
+	return cluster, drain.Together(before, rows), err
 }
 
 // doubt adds which clusters are not ready that rows leave for; none where the caller may not list clusters.

@@ -64,8 +64,8 @@ func TestADryRunCountsNodes(t *testing.T) {
 		notes        []string
 	}{
 		"its nodes have room":             {mode: clusterv1alpha1.Push, members: member(node("a"), node("b")), want: drain.Leaves},
-		"what runs there takes of it":     {mode: clusterv1alpha1.Push, members: member(node("a"), node("b"), pod), want: drain.Stays},
-		"its agent tells of one node":     {mode: clusterv1alpha1.Pull, members: refused, agentReports: true, want: drain.Stays},
+		"what runs there takes of it":     {mode: clusterv1alpha1.Push, members: member(node("a"), node("b"), pod), want: drain.Refused},
+		"its agent tells of one node":     {mode: clusterv1alpha1.Pull, members: refused, agentReports: true, want: drain.Refused},
 		"its agent tells nothing":         {mode: clusterv1alpha1.Pull, members: refused, want: drain.Leaves, notes: []string{`what fits in cluster west is counted by what it reports, and not by its nodes as the drain counts: read what its agent tells of its nodes: configmaps "node-profile" not found`}},
 		"the caller may not list a thing": {mode: clusterv1alpha1.Push, members: refused, want: drain.Leaves, notes: []string{"what fits in cluster west is counted by what it reports, and not by its nodes as the drain counts: nodes is forbidden"}},
 	} {

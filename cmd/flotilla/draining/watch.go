@@ -41,23 +41,48 @@ type Watch struct {
 	// Timeout ends the watch, not the drain; 0 means no limit.
 	Timeout time.Duration
 
-	seen   map[string]drain.State
-	warned map[string]bool // of clusters that are not ready, by the row and the clusters
-	ill    bool
-	line   *progress.Line
+	// rows are those of the last look, volumes what templates have that are to leave.
+	rows    []drain.Row
+	volumes volumes
+	seen    map[string]drain.State
+	warned  map[string]bool // of clusters that are not ready, by the row and the clusters, and of data
+	ill     bool
+	line    *progress.Line
 }
 
-// Begin records what has left before, so that it is not shown. It must be called before the drain
-// begins and before Run.
+// Begin records what is there, which counts until the end, and what has left before, so that it is not shown. It must be
+// called before the drain begins and before Run.
 func (w *Watch) Begin(ctx context.Context) error {
-	_, rows, err := read(ctx, w.Hub, w.Cluster, w.Clock.Now())
-	w.seen, w.warned = map[string]drain.State{}, map[string]bool{}
+	_, rows, err := read(ctx, w.Hub, w.Cluster, w.Clock.Now(), nil)
+	w.rows, w.seen, w.warned = rows, map[string]drain.State{}, map[string]bool{}
 	for i := range rows {
 		if rows[i].State == drain.Left {
-			w.seen[rows[i].Title()] = drain.Left
+			w.seen[rows[i].Key()] = drain.Left
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	w.volumes = volumesOf(ctx, w.Hub, rows)
+	for _, note := range w.volumes.notes {
+		if _, err := fmt.Fprintf(w.ErrOut, "note: %s\n", note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look reads how far the drain is.
+func (w *Watch) look(ctx context.Context, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
+	cluster, rows, err := read(ctx, w.Hub, w.Cluster, now, w.rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range rows {
+		w.volumes.add(&rows[i], w.Cluster)
+	}
+	w.rows = rows
+	return cluster, rows, nil
 }
 
 // Run watches until nothing is on its way any more, and returns the state of each template. It
@@ -74,7 +99,7 @@ func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 	answered := w.Clock.Now()
 	for {
 		began := w.Clock.Now()
-		cluster, rows, err := read(within, w.Hub, w.Cluster, began)
+		cluster, rows, err := w.look(within, began)
 		switch {
 		case within.Err() != nil:
 			return last, w.ended(ctx, last)
@@ -126,16 +151,12 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 	for i := range rows {
 		row := &rows[i]
 		faults = append(faults, w.warn(row))
-		if w.seen[row.Title()] == row.State {
+		if w.seen[row.Key()] == row.State {
 			continue
 		}
-		w.seen[row.Title()] = row.State
-		switch row.State {
-		case drain.Left:
-			_, err := fmt.Fprintf(w.Out, "%s left %s %s\n", row.Title(), w.Cluster, row.Goes())
-			faults = append(faults, err)
-		case drain.Stays, drain.Finished:
-			_, err := fmt.Fprintf(w.Out, "%s stays in %s: %s\n", row.Title(), w.Cluster, row.Why)
+		w.seen[row.Key()] = row.State
+		if text := w.news(row); text != "" {
+			_, err := fmt.Fprintln(w.Out, text)
 			faults = append(faults, err)
 		}
 	}
@@ -147,20 +168,53 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 		}
 	}
 	if waiting := pending(rows); len(waiting) > 0 {
-		w.line = progress.Tasks(w.ErrOut, "moved", len(rows), waiting)
+		done := "moved"
+		if t := drain.Count(rows); t.Left+t.Moving < t.Total {
+			done = "settled (" + t.String() + ")"
+		}
+		w.line = progress.Tasks(w.ErrOut, done, len(rows), waiting)
 	}
 	return errors.Join(faults...)
 }
 
-// warn says once that a template goes to clusters which are not ready.
-func (w *Watch) warn(row *drain.Row) error {
-	key := row.Title() + " " + strings.Join(row.Unready, ",")
-	if len(row.Unready) == 0 || w.warned[key] {
-		return nil
+// news is the line for a row whose state is new; empty for one that moves.
+func (w *Watch) news(row *drain.Row) string {
+	switch row.State {
+	case drain.Left:
+		text := row.Title() + " left " + w.Cluster
+		if len(row.To) > 0 {
+			text += " " + row.Goes()
+		}
+		if w.warned[row.Key()+" "] {
+			return text // and what becomes of its data has been said
+		}
+		return text + data(row)
+	case drain.Gone:
+		return row.Title() + " is gone: " + row.Why
+	case drain.Stays, drain.Refused, drain.Finished:
+		return row.Title() + " stays in " + w.Cluster + ": " + row.Says()
+	default:
+		return ""
 	}
-	w.warned[key] = true
-	_, err := fmt.Fprintf(w.ErrOut, "warning: %s leaves %s %s: %s\n", row.Title(), w.Cluster, row.Goes(), row.Why)
-	return err
+}
+
+// warn says once that a template goes to clusters which are not ready, and once that it takes no data along.
+func (w *Watch) warn(row *drain.Row) error {
+	var faults []error
+	say := func(key, text string) {
+		if key = row.Key() + " " + key; !w.warned[key] {
+			w.warned[key] = true
+			_, err := fmt.Fprintf(w.ErrOut, "warning: %s leaves %s %s: %s\n", row.Title(), w.Cluster, row.Goes(), text)
+			faults = append(faults, err)
+		}
+	}
+	if len(row.Unready) > 0 {
+		say(strings.Join(row.Unready, ","), row.Why)
+	}
+	if row.State == drain.Leaves && row.Data != "" && len(row.To) > 0 {
+		say("", row.Data)
+	}
+	return errors.Join(faults...)
 }
 
 // ended returns an error that explains how to continue when the watch ends before the drain.

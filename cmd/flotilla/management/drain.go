@@ -51,8 +51,10 @@ the same command goes on with it. flotilla uncordon NAME ends the drain, and --r
 brings back what was moved. --dry-run shows what would go where by what is known now: it
 counts what fits in clusters by their nodes, as the drain does, where you may list these.
 
-The exit code is 0 once nothing that is placed by policies runs there any more, and 1 if
-something stays. Works that somebody wrote by hand stay, and do not count.`,
+A volume's data stays in the cluster, which is said of each template that it belongs to.
+What has come to its end there stays as a record. The exit code is 0 once nothing else that
+is placed by policies is there any more, and 1 if something stays, as its policy has it or
+as its move is refused. Works that somebody wrote by hand stay, and do not count.`,
 		Example: `  flotilla drain east --dry-run
   flotilla drain east
   flotilla drain east --timeout 30m -o json
@@ -156,6 +158,5 @@ func (d *drains) follow(ctx context.Context, watch *draining.Watch) error {
 	if err := report.Verdict(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(watch.Out, "cluster/%s drained; flotilla uncordon %[1]s --return brings back what was moved\n", d.cluster)
-	return err
+	return report.Done(watch.Out)
 }

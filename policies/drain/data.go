@@ -1,0 +1,28 @@
+package drain
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/policies/volumes"
+)
+
+// HasData reports whether a row needs its template to say what becomes of its data: it leaves, and may have volume claims.
+func (r *Row) HasData() bool {
+	return r.leaving() && volumes.Concern(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind())
+}
+
+// Holds adds what becomes of the data of a template in a cluster that it leaves. Of what runs as a whole in others
+// already these have their own.
+func (r *Row) Holds(template *unstructured.Unstructured, cluster string) {
+	switch {
+	case !r.leaving():
+	case r.RunsOn:
+		r.Data = volumes.Stay(template, []string{cluster})
+	default:
+		r.Data = volumes.LeftBehind(template, []string{cluster})
+	}
+}
+
+// leaving reports whether a template leaves the cluster, is to, or has.
+func (r *Row) leaving() bool { return r.State == Leaves || r.State == Waits || r.State == Left }
