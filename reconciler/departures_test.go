@@ -25,9 +25,19 @@ type plug struct {
 	mu     sync.Mutex
 	writes int // that still arrive
 	pulled chan struct{}
+	works  map[string]int // how often each Work was written, by namespace and name
 }
 
-func newPlug(writes int) *plug { return &plug{writes: writes, pulled: make(chan struct{})} }
+func newPlug(writes int) *plug {
+	return &plug{writes: writes, pulled: make(chan struct{}), works: map[string]int{}}
+}
+
+// written is how often a Work was written.
+func (p *plug) written(work string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.works[work]
+}
 
 func (p *plug) isPulled() bool {
 	select {
@@ -57,6 +67,9 @@ func (p *plug) write(obj client.Object, do func() error) error {
 		return errPulled
 	}
 	p.writes--
+	if _, work := obj.(*workv1alpha1.Work); work {
+		p.works[obj.GetNamespace()+"/"+obj.GetName()]++
+	}
 	return do()
 }
 
@@ -139,6 +152,47 @@ func TestADeletionThatIsInterrupted(t *testing.T) {
 					t.Errorf("the other ConfigMap is not in %s any more", cluster)
 				}
 			}
+		})
+	}
+}
+
+// TestAMoveThatIsInterrupted: whatever write of the loops was the last that arrived, those that begin after them bring the
+// move to its end, and at no time no copy does well. What it leaves takes one write of its Work: the end.
+func TestAMoveThatIsInterrupted(t *testing.T) {
+	m := newMoves(t)
+	for _, arrive := range []int{2, 6, 8, 100} {
+		t.Run(fmt.Sprintf("after %d writes", arrive), func(t *testing.T) {
+			m := m.in(t)
+			ns := m.hub.Namespace(t)
+			m.start(ns, nil, from)
+			count := m.watch(ns)
+			count.keep(1)
+			m.check((*m.loops)())
+			p := newPlug(arrive)
+			*m.loops = m.hub.StartLoops(t, withPlug(p))
+			before := m.hub.QuietRevision(t)
+			m.edit(ns, affinity(to))
+			moved := func() error {
+				if m.there(m.hub.Hub, &workv1alpha1.Work{}, workv1alpha2.ExecutionNamespace(from), workv1alpha2.WorkName("Deployment", "web", ns)) {
+					return errors.New("its Work is there")
+				}
+				return errors.Join(m.gone(from, ns), m.runs(to, ns))
+			}
+			m.eventually("the plug is pulled, or it has moved", func() error {
+				if p.isPulled() {
+					return nil
+				}
+				return moved()
+			})
+			if arrive == 100 {
+				writes := m.hub.QuietRevision(t) - before
+				if n := p.written(workv1alpha2.ExecutionNamespace(from) + "/" + workv1alpha2.WorkName("Deployment", "web", ns)); n != 1 {
+					t.Errorf("%d writes of the Work that goes, want 1, and %d in all: %v", n, writes, m.hub.Written(t, before))
+				}
+			}
+			m.restart()
+			m.eventually("it has moved", moved)
+			count.judge(t)
 		})
 	}
 }

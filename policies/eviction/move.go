@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -30,6 +31,9 @@ type Move struct {
 	At metav1.Time `json:"at"`
 	// Ended is when the last old copy was removed; nil while that is pending.
 	Ended *metav1.Time `json:"ended,omitempty"`
+	// Beside are the UIDs of the Works that go with the end of the move, without being deleted first: see
+	// placement.EndsBeside.
+	Beside []types.UID `json:"beside,omitempty"`
 }
 
 // MoveOf returns the move from one placement to another, decided now; nil where

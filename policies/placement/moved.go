@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 )
@@ -44,15 +47,29 @@ func because(p *placing, d *Decision) string {
 	return cmp.Or(strings.Join(out, ", "), d.Why)
 }
 
-// EndMove records on b that its last move is over, if b has no eviction tasks of it any more.
-func EndMove(b workv1alpha2.Binding, now time.Time) {
+// EndMove records on b that its last move is over, if b has no eviction tasks of it any more, and which Works go with that.
+func EndMove(b workv1alpha2.Binding, beside []types.UID, now time.Time) {
 	record, recorded := RecordOf(b)
 	ended := record.LastMove.Until(b.BindingSpec().GracefulEvictionTasks, now)
 	if !recorded || ended == record.LastMove {
 		return
 	}
+	ended.Beside = beside
 	record.LastMove = ended
 	annotations := maps.Clone(b.GetAnnotations())
 	maps.Copy(annotations, Decision{Record: record}.Annotations())
 	b.SetAnnotations(annotations)
+}
+
+// EndsBeside returns since when a Work of b goes with the end of a move, as b says: whoever removes what is in the cluster ends it
+// without its having been deleted. Nil for all others. It says nothing about whether b is placed in the cluster again.
+func EndsBeside(b workv1alpha2.Binding, work types.UID) *metav1.Time {
+	if work == "" || !strings.Contains(b.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation], string(work)) {
+		return nil // nearly always, and cheaper than to decode it
+	}
+	record, _ := RecordOf(b)
+	if move := record.LastMove; move != nil && slices.Contains(move.Beside, work) {
+		return move.Ended
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -34,12 +35,24 @@ func TestTheLastMoveIsKnown(t *testing.T) {
 		}
 	}
 	is("once it is decided")
-	placement.EndMove(b, noon.Add(time.Minute))
+	goes := func(when string, want *metav1.Time, work types.UID) {
+		t.Helper()
+		if got := placement.EndsBeside(b, work); !want.Equal(got) {
+			t.Errorf("%s the Work %q goes since %v, want %v", when, work, got, want)
+		}
+	}
+	placement.EndMove(b, []types.UID{"1"}, noon.Add(time.Minute))
 	is("while its task is there")
+	goes("while its task is there", nil, "1")
 	b.Spec.GracefulEvictionTasks = nil
-	placement.EndMove(b, noon.Add(2*time.Minute))
-	want.Ended = ptr.To(metav1.NewTime(noon.Add(2 * time.Minute)))
+	placement.EndMove(b, []types.UID{"1"}, noon.Add(2*time.Minute))
+	want.Ended, want.Beside = ptr.To(metav1.NewTime(noon.Add(2*time.Minute))), []types.UID{"1"}
 	is("when that has ended")
+	goes("when that has ended", want.Ended, "1")
+	goes("when that has ended", nil, "2")
+	goes("when that has ended", nil, "")
+	placement.EndMove(b, nil, noon.Add(3*time.Minute))
+	is("when it is said again")
 	b.Spec.Replicas = 3
 	in.Now = noon.Add(time.Hour)
 	if d, changed = placement.Decide(b, in, placement.Options{Failover: failover.Rules{Taints: true}}); !changed {

@@ -19,7 +19,8 @@
 //
 // Works of a binding that is being deleted are left to the execution loop, if that
 // ends them along with the binding (Options.Ends). The binding stays until they have ended; after a
-// while, the Works that are left are deleted.
+// while, the Works that are left are deleted. So are Works in clusters that were left, which the
+// write that ends the eviction task names.
 //
 // A Work that exists under a former name is renamed: the one of the new
 // name is written first, and replaces it.

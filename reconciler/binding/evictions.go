@@ -74,7 +74,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	desired.BindingSpec().GracefulEvictionTasks = tasks
-	placement.EndMove(desired, ending.Now)
+	placement.EndMove(desired, leavesBeside(ctx, p, desired, s.works, ended), ending.Now)
 	patch, some, err := bindings.PatchOfRecord(s.binding, desired)
 	if err == nil && some {
 		err = p.hub.Patch(ctx, desired, patch)

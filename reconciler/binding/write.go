@@ -274,17 +274,22 @@ func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error)
 // elsewhere, or no clusters at all, and returns all errors of the pass.
 func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 	keeps := plan.Keeps(plan.SpecOf(s.binding))
+	var wait time.Duration
 	if len(keeps) == 0 || s.stand > 0 {
 		left := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool {
 			cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 			return !ok || slices.Contains(keeps, cluster)
 		})
-		if err := p.remove(ctx, left); err != nil {
+		deleted, after, err := leaving(ctx, p, s.binding, left)
+		if err == nil {
+			wait, err = after, p.remove(ctx, deleted)
+		}
+		if err != nil {
 			s.failed = append(s.failed, fault{err: err})
 		}
 	}
 	s.complete = s.awaits == 0
-	return loop.Next{}, joined(s.failed)
+	return loop.Next{After: wait}, joined(s.failed)
 }
 
 // remove deletes Works that are not being deleted yet, concurrently. Works of volume claims whose

@@ -6,9 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
 // bound creates the binding of a Work, with the ID in the Work or another one.
@@ -83,6 +86,53 @@ func TestWhoseBindingGoes(t *testing.T) {
 				t.Errorf("the Work (-want +got):\n%s", diff)
 			}
 			f.asked(tc.asked...)
+		})
+	}
+}
+
+// TestWhoseBindingHasLeft: a Work ends with the move off its cluster, if its binding names it and is not placed there again.
+func TestWhoseBindingHasLeft(t *testing.T) {
+	here, ok := workv1alpha2.ClusterOfExecutionNamespace(key("a").Namespace)
+	if !ok {
+		t.Fatal(key("a"))
+	}
+	for name, tc := range map[string]struct {
+		in     string
+		beside types.UID
+		tasks  []workv1alpha2.GracefulEvictionTask
+		want   [2]string
+	}{
+		"it is named":                          {in: "elsewhere", beside: "uid-of-a", want: [2]string{"marked", "gone"}},
+		"another one is":                       {in: "elsewhere", beside: "uid-of-b", want: [2]string{"there", "there"}},
+		"it is placed there again":             {in: here, beside: "uid-of-a", want: [2]string{"there", "there"}},
+		"it leaves once more, and has to wait": {in: "elsewhere", beside: "uid-of-a", tasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: here, Producer: "x", Reason: "x"}}, want: [2]string{"there", "there"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTwo(t)
+			f.look("a", "b")
+			f.bound("b", "b")
+			b := f.bound("a", "a")
+			w := f.work("a")
+			w.UID = "uid-of-a"
+			if err := f.hub.Update(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			b.Spec.Clusters, b.Spec.GracefulEvictionTasks = []workv1alpha2.TargetCluster{{Name: tc.in}}, tc.tasks
+			ended := metav1.Now()
+			b.Annotations = placement.Decision{Record: placement.Record{
+				Reason: workv1alpha2.BindingReasonSuccess, LastMove: &eviction.Move{From: []string{here}, To: []string{"elsewhere"}, Ended: &ended, Beside: []types.UID{tc.beside}},
+			}}.Annotations()
+			if err := f.hub.Update(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			var got [2]string
+			for i := range got {
+				f.look("a")
+				got[i] = f.state("a")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("the Work (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

@@ -37,7 +37,7 @@ func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], knowsBi
 	return Finalizer{hub: hub, wrote: wrote, knows: knowsBindings}
 }
 
-// Listen calls seen for each Work of a binding whose deletion begins from now on.
+// Listen calls seen for each Work of a binding whose deletion begins from now on, or in a cluster whose eviction ends.
 func (p Finalizer) Listen(ctx context.Context, mgr ctrl.Manager, seen func(client.ObjectKey)) error {
 	if !p.knows {
 		return nil
@@ -50,8 +50,12 @@ func (p Finalizer) Listen(ctx context.Context, mgr ctrl.Manager, seen func(clien
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
 			was, _ := before.(workv1alpha2.Binding)
 			is, ok := after.(workv1alpha2.Binding)
-			if ok && is.GetDeletionTimestamp() != nil && (was == nil || was.GetDeletionTimestamp() == nil) {
-				p.works(ctx, is, seen)
+			switch {
+			case !ok:
+			case is.GetDeletionTimestamp() != nil && (was == nil || was.GetDeletionTimestamp() == nil):
+				p.works(ctx, is, plan.Keeps(is.BindingSpec()), seen)
+			case was != nil && len(was.BindingSpec().GracefulEvictionTasks) > len(is.BindingSpec().GracefulEvictionTasks):
+				p.works(ctx, is, left(was, is), seen)
 			}
 		}}); err != nil {
 			return fmt.Errorf("watch bindings: %w", err)
@@ -60,8 +64,14 @@ func (p Finalizer) Listen(ctx context.Context, mgr ctrl.Manager, seen func(clien
 	return nil
 }
 
-func (p Finalizer) works(ctx context.Context, b workv1alpha2.Binding, seen func(client.ObjectKey)) {
-	for _, cluster := range plan.Keeps(b.BindingSpec()) {
+// left returns the clusters that a binding kept before, and does not any more.
+func left(was, is workv1alpha2.Binding) []string {
+	keeps := plan.Keeps(is.BindingSpec())
+	return slices.DeleteFunc(plan.Keeps(was.BindingSpec()), func(name string) bool { return slices.Contains(keeps, name) })
+}
+
+func (p Finalizer) works(ctx context.Context, b workv1alpha2.Binding, clusters []string, seen func(client.ObjectKey)) {
+	for _, cluster := range clusters {
 		switch work, found, err := bindings.WorkIn(ctx, p.hub, b, cluster); {
 		case err != nil:
 			log.FromContext(ctx).Error(err, "look for the works of a binding that goes", "binding", client.ObjectKeyFromObject(b))
@@ -71,14 +81,14 @@ func (p Finalizer) works(ctx context.Context, b workv1alpha2.Binding, seen func(
 	}
 }
 
-// Effective returns a Work as the loop has to treat it. A Work whose binding is being deleted, and
-// which no other finalizer keeps, gets the binding's deletion timestamp; beside is true for it. there
+// Effective returns a Work as the loop has to treat it. A Work whose binding is being deleted, or has left the cluster and says
+// so, and which no other finalizer keeps, gets the time of that as its deletion timestamp; beside is true for it. there
 // is false if this process ended the Work a moment ago and the cache does not show that yet.
 func (p Finalizer) Effective(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error) {
 	if !p.knows || !bindings.EndsBeside(work) {
 		return work, false, true, nil
 	}
-	since, err := bindings.DeletedSince(ctx, p.hub, work)
+	since, err := bindings.EndsSince(ctx, p.hub, work)
 	if err != nil || since == nil {
 		return work, false, true, err
 	}
@@ -87,7 +97,7 @@ func (p Finalizer) Effective(ctx context.Context, work *workv1alpha1.Work) (as *
 	return &deleted, true, !p.wrote.Ended(work), nil
 }
 
-// Stays reports whether neither a Work nor its binding is being deleted.
+// Stays reports whether a Work does not go, by itself or with its binding.
 func (p Finalizer) Stays(ctx context.Context, work *workv1alpha1.Work) bool {
 	as, _, _, err := p.Effective(ctx, work)
 	return err == nil && as.DeletionTimestamp.IsZero()
