@@ -253,13 +253,21 @@ func newSource(m *moves) *switches {
 // create makes a Kustomization of a folder.
 func (s *switches) create(name, path string) {
 	s.Helper()
-	s.check(s.hub.Hub.Create(s.Context(), &kustomizev1.Kustomization{
+	s.createAs(name, path, func(*kustomizev1.KustomizationSpec) {})
+}
+
+// createAs does so with a change of its spec.
+func (s *switches) createAs(name, path string, change func(*kustomizev1.KustomizationSpec)) {
+	s.Helper()
+	ks := &kustomizev1.Kustomization{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
 		Spec: kustomizev1.KustomizationSpec{
 			Interval: metav1.Duration{Duration: time.Hour}, RetryInterval: &metav1.Duration{Duration: time.Second}, Prune: true, Path: path,
 			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: "fleet"},
 		},
-	}))
+	}
+	change(&ks.Spec)
+	s.check(s.hub.Hub.Create(s.Context(), ks))
 }
 
 // outage is a connection that ends after a number of writes.
