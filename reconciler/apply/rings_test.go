@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -139,5 +140,45 @@ func TestKustomizationsThatDependOnEachOtherInARing(t *testing.T) {
 	second := w.commit(files)
 	for _, name := range append([]string{"web"}, ring...) {
 		w.ready(name, second)
+	}
+}
+
+// A Kustomization that waits for the health of a child which depends on it waits for itself: the child names both, and so
+// does the parent, long before the time for health is up.
+func TestAChildThatDependsOnItsParentThatWaits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change   func(w *world) func(*kustomizev1.KustomizationSpec)
+		children string
+	}{
+		"a child of a parent with spec.wait": {func(*world) func(*kustomizev1.KustomizationSpec) { return waiting }, dependent("one", "web")},
+		"a child that is in spec.healthChecks": {func(w *world) func(*kustomizev1.KustomizationSpec) {
+			return func(spec *kustomizev1.KustomizationSpec) {
+				spec.HealthChecks = []meta.NamespacedObjectKindReference{{APIVersion: kustomizev1.GroupVersion.String(), Kind: "Kustomization", Namespace: w.namespace, Name: "one"}}
+			}
+		}, dependent("one", "web")},
+		"a child that depends on it by another one": {func(*world) func(*kustomizev1.KustomizationSpec) { return waiting }, dependent("one", "two") + dependent("two", "web")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			files := map[string]string{"app/children.yaml": tc.children, "one/config.yaml": named("a"), "two/config.yaml": named("b")}
+			first := w.commit(files)
+			w.kustomization("web", tc.change(w))
+			t.Cleanup(func() { w.remove("one"); w.remove("two") })
+			w.until("the child is made", func() (bool, string) {
+				return w.object(kustomizev1.GroupVersion.String(), "Kustomization", w.namespace, "one") != nil, ""
+			})
+			message := w.awaitReason("one", first, dependencies.ReasonCycle)
+			if want := fmt.Sprintf("%s/web waits for the health of ", w.namespace); !strings.Contains(message, want) {
+				t.Errorf("message = %s\nwant %s", message, want)
+			}
+			if message := w.awaitReason("web", first, meta.HealthCheckFailedReason); !strings.Contains(message, "Kustomization/"+w.namespace+"/one") {
+				t.Errorf("the parent says %s", message)
+			}
+			files["app/children.yaml"] = dependent("one") + dependent("two", "one")
+			second := w.commit(files)
+			for _, name := range []string{"web", "one", "two"} {
+				w.ready(name, second)
+			}
+		})
 	}
 }

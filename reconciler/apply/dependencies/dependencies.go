@@ -11,14 +11,12 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/dependency"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
@@ -94,36 +92,6 @@ func (p Checker) reader(q Query) readDependency {
 		known[key] = a
 		return a.ks, a.err
 	}
-}
-
-// findCycle returns a stalled error if a Kustomization waits for itself, directly or through others that
-// its account may read.
-func findCycle(ctx context.Context, ks *kustomizev1.Kustomization, read readDependency) error {
-	reached := map[client.ObjectKey]bool{client.ObjectKeyFromObject(ks): true}
-	all := []dependency.Dependent{ks}
-	for i := 0; i < len(all); i++ {
-		for _, ref := range all[i].GetDependsOn() {
-			key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-			if key.Namespace == "" {
-				key.Namespace = all[i].GetNamespace()
-			}
-			if reached[key] {
-				continue
-			}
-			reached[key] = true
-			next, err := read(ctx, key)
-			if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
-				return fmt.Errorf("read the dependency %s: %w", key, err)
-			}
-			if err == nil {
-				all = append(all, next)
-			}
-		}
-	}
-	if _, err := dependency.Sort(all); err != nil {
-		return loop.Stalled(ReasonCycle, fmt.Errorf("%w: remove one spec.dependsOn of these", err))
-	}
-	return nil
 }
 
 // unready returns why the dependency spec.dependsOn[i] is not ready; empty if it is.
