@@ -21,24 +21,28 @@ func (t *Tracker) Join(owner client.ObjectKey, others []client.ObjectKey) {
 			continue
 		}
 		t.joined.add(owner, other)
+		delete(t.resumed[owner], other)
 	}
 }
 
 // joins are the Kustomizations that each one has joined.
 type joins map[client.ObjectKey]map[client.ObjectKey]bool
 
-// resume joins others to a Kustomization that another replica began to switch, and that has written all of its revision, and returns
-// them: they may have, too, and then their status does not say any more that they wait for it.
-func (j joins) resume(owner client.ObjectKey, ks *kustomizev1.Kustomization) []client.ObjectKey {
+// partners are those that a Kustomization which another replica began to switch names: they join it. Where that has written all of
+// its revision, so may they have, and then their status does not say any more that they wait for it. Where it has not, it may have
+// deleted what counted for their objects.
+func partners(owner client.ObjectKey, ks *kustomizev1.Kustomization) []client.ObjectKey {
 	stated := apimeta.FindStatusCondition(ks.Status.Conditions, Condition)
-	if stated.Reason != ReasonWritten {
-		return nil
+	return slices.DeleteFunc(Partners(stated.Message, ""), func(other client.ObjectKey) bool { return other == owner })
+}
+
+// leave has a Kustomization that was switched here wait for those only that it has joined here: of the others it was found out that
+// they are not waited for, as they refuse their revision, for instance.
+func (j joins) leave(owner client.ObjectKey, resumed joins) {
+	for other := range resumed[owner] {
+		delete(j[owner], other)
 	}
-	others := slices.DeleteFunc(Partners(stated.Message, ""), func(other client.ObjectKey) bool { return other == owner })
-	for _, other := range others {
-		j.add(other, owner)
-	}
-	return others
+	delete(resumed, owner)
 }
 
 func (j joins) add(owner, other client.ObjectKey) {

@@ -142,7 +142,7 @@ func TestTheNextLeaderKnowsWhatIsJoined(t *testing.T) {
 		"the other one has written all, and names it":      {states(ReasonWritten, "team/shop"), true},
 		"the other one names another one":                  {states(ReasonWritten, "team/store"), false},
 		"the other one names nobody":                       {states(ReasonWritten), false},
-		"the other one still writes":                       {states(meta.ProgressingReason, "team/shop"), false},
+		"the other one still writes":                       {states(meta.ProgressingReason, "team/shop"), true},
 		"the other one names it beside one that is hidden": {states(ReasonWritten, "of another namespace", "team/shop"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,6 +168,40 @@ func TestTheNextLeaderKnowsWhatIsJoined(t *testing.T) {
 			}
 			if slices.Contains(ended, "shop") != tc.want || len(tracker.joined) > 0 {
 				t.Errorf("told of the end: %v; still joined: %v", ended, tracker.joined)
+			}
+		})
+	}
+}
+
+// A Kustomization that joins another one only as the status of that says so waits for it until it is switched itself: by then it
+// is known whether the other one is to be waited for.
+func TestOneThatIsSwitchedAnewWaitsForThoseOnlyThatItJoins(t *testing.T) {
+	for name, tc := range map[string]struct {
+		joins []client.ObjectKey
+		want  bool
+	}{
+		"it joins the other one":     {[]client.ObjectKey{shelf}, true},
+		"the other one refuses":      {nil, false},
+		"it joins itself and others": {[]client.ObjectKey{shop, store}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := New(nil, fakeTemplates{})
+			ks := stating()
+			ks.Status.Conditions[0].Reason, ks.Status.Conditions[0].Message = meta.ProgressingReason, Announcement("main@sha1:2", "sha256:2", []string{"team/shop"})
+			tracker.observe(shelf, ks)
+			tracker.End(t.Context(), shop, nil) // of a run that had nothing to switch
+			if !tracker.IsSwitching(shop) {
+				t.Error("it does not wait before it is switched itself")
+			}
+			tracker.Begin(shop)
+			tracker.Join(shop, tc.joins)
+			tracker.End(t.Context(), shop, nil)
+			if got := tracker.IsSwitching(shop); got != tc.want {
+				t.Errorf("it is being switched: %t", got)
+			}
+			tracker.observe(shelf, &kustomizev1.Kustomization{})
+			if tracker.IsSwitching(shop) || len(tracker.joined) > 0 || len(tracker.resumed) > 0 {
+				t.Errorf("still joined: %v, %v", tracker.joined, tracker.resumed)
 			}
 		})
 	}

@@ -56,8 +56,10 @@ type Tracker struct {
 	// mixed are those that are stated and were not begun here: which overrides counted before is not
 	// known.
 	mixed map[client.ObjectKey]bool
-	// joined are the Kustomizations with which another one, the key, stops being switched.
+	// joined are the Kustomizations with which another one, the key, stops being switched; resumed are those of them that the
+	// control plane's status says, and nobody here yet.
 	joined    joins
+	resumed   joins
 	overrides overrides
 	leaving   leaving
 	suspends  suspends
@@ -75,6 +77,7 @@ func New(hub client.Reader, templates Templates) *Tracker {
 		watches: watches{hub: hub, templates: templates},
 		begun:   map[client.ObjectKey]bool{}, stated: map[client.ObjectKey]bool{}, mixed: map[client.ObjectKey]bool{},
 		joined:    joins{},
+		resumed:   joins{},
 		overrides: newOverrides(), leaving: leaving{}, suspends: suspends{},
 	}
 }
@@ -95,6 +98,9 @@ func (t *Tracker) Begin(owner client.ObjectKey) {
 func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry) {
 	resources := t.watches.resources(ctx, leaving)
 	t.end(owner, func() {
+		if t.begun[owner] {
+			t.joined.leave(owner, t.resumed)
+		}
 		delete(t.begun, owner)
 		for _, r := range resources {
 			overrides, _, known := t.overrides.inForce(r, owner, t.mixed)
@@ -120,7 +126,9 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 	defer t.mu.Unlock()
 	if t.stated[owner] = true; !t.begun[owner] {
 		t.mixed[owner] = true
-		for _, other := range t.joined.resume(owner, ks) {
+		for _, other := range partners(owner, ks) {
+			t.joined.add(other, owner)
+			t.resumed.add(other, owner)
 			if !t.begun[other] {
 				t.mixed[other] = true
 			}
@@ -171,6 +179,7 @@ func (t *Tracker) end(owner client.ObjectKey, do func()) {
 	for _, o := range ended {
 		delete(t.mixed, o)
 		delete(t.joined, o)
+		delete(t.resumed, o)
 		t.overrides.countPending(o)
 	}
 	t.mu.Unlock()
