@@ -62,13 +62,14 @@ func TestWhatMovesIsOfOneRevision(t *testing.T) {
 }
 
 // TestWhatMovesCountsWithBothRevisions has one of two Kustomizations be late with a commit that moves an object
-// between them and edits, in the late one, what belongs to it.
+// between them and edits, in the late one, what belongs to it, or that edits in each what belongs together.
 func TestWhatMovesCountsWithBothRevisions(t *testing.T) {
 	m := withoutLoops(t)
 	with := func(template, override string) revision {
 		return revision{templates: map[string]string{"t0": template}, overrides: map[string]overrideOf{"o0": {value: override}}, all: []string{from, to}}
 	}
 	none, left := revision{all: []string{from, to}}, map[string]string{"all": "right", "t0": "left", "o0": "left"}
+	acrossOverrides := map[string]string{"all": "right", "t0": "left", "o0": "right", "o1": "right"}
 	for name, tc := range map[string]struct {
 		before, after map[string]string // which folder holds what
 		late          string
@@ -79,6 +80,13 @@ func TestWhatMovesCountsWithBothRevisions(t *testing.T) {
 		"an override moves, and its template is edited late":              {left, map[string]string{"all": "right", "t0": "left", "o0": "right"}, "left", with("r1", "r1")},
 		"an override moves late, and its template is edited":              {left, map[string]string{"all": "right", "t0": "left", "o0": "right"}, "right", with("r1", "r1")},
 		"a policy moves, and the template that it carries is edited late": {map[string]string{"all": "left", "t0": "left", "o0": "left"}, map[string]string{"all": "right", "t0": "left", "o0": "left"}, "left", revision{templates: map[string]string{"t0": "r1"}, overrides: map[string]overrideOf{"o0": {value: "r0"}}, all: []string{from}}},
+		"a template is edited, and its override late":                     {acrossOverrides, acrossOverrides, "right", with("r1", "r1")},
+		"a template is edited, and another override for it is made late":  {acrossOverrides, acrossOverrides, "right", revision{templates: map[string]string{"t0": "r1"}, overrides: map[string]overrideOf{"o0": {value: "r0"}, "o1": {value: "r1"}}, all: []string{from, to}}},
+		"an override is edited, and its template late":                    {acrossOverrides, acrossOverrides, "left", with("r1", "r1")},
+		"a template is edited, and its override is deleted late":          {acrossOverrides, acrossOverrides, "right", revision{templates: map[string]string{"t0": "r1"}, all: []string{from, to}}},
+		"an override is deleted, and its template is edited late":         {acrossOverrides, acrossOverrides, "left", revision{templates: map[string]string{"t0": "r1"}, all: []string{from, to}}},
+		"a policy is edited, and the template that it carries late":       {left, left, "left", revision{templates: map[string]string{"t0": "r1"}, overrides: map[string]overrideOf{"o0": {value: "r0"}}, all: []string{from}}},
+		"a template is edited, and the policy that carries it late":       {left, left, "right", revision{templates: map[string]string{"t0": "r1"}, overrides: map[string]overrideOf{"o0": {value: "r0"}}, all: []string{from}}},
 		"a template moves, and its override is deleted late":              {left, map[string]string{"all": "right", "t0": "right"}, "left", revision{templates: map[string]string{"t0": "r1"}, all: []string{from, to}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +98,7 @@ func TestWhatMovesCountsWithBothRevisions(t *testing.T) {
 			x.release(first)
 			x.everywhere(first.revision)
 			x.stand(first.kustomizations()...)
+			x.late.deletes.Store(tc.before["o0"] == tc.late)
 			x.hold(tc.late)
 			second := layout{revision: history[2], in: tc.after}
 			x.release(second)
@@ -107,6 +116,82 @@ func TestWhatMovesCountsWithBothRevisions(t *testing.T) {
 				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatIsEditedInTwoIsOfOneRevision has commits edit a template in one Kustomization, and in another one what it is carried
+// by, with loops that die after ever more writes: whatever a Work ever holds is what one of the commits wants there.
+func TestWhatIsEditedInTwoIsOfOneRevision(t *testing.T) {
+	x := newExchange(withoutLoops(t))
+	defer func() { x.check(x.stop()) }()
+	var history []revision
+	in := map[string]string{"all": "right", "t0": "left", "t1": "right", "o0": "right", "o1": "right"}
+	for n := range 15 {
+		value := fmt.Sprintf("r%d", n)
+		next := revision{templates: map[string]string{"t0": value, "t1": "r0"}, overrides: map[string]overrideOf{"o0": {value: value}}, all: [][]string{{from, to}, {from}, {from, to}, {to}}[n/2%4]}
+		if n%3 > 0 {
+			next.overrides["o1"] = overrideOf{value: value, only: "t0"}
+		}
+		if n > 0 {
+			x.check(x.stop())
+			x.start(2 * (n - 1))
+		} else {
+			x.start(-1)
+		}
+		history = append(history, next)
+		x.release(layout{revision: next, in: in})
+		x.everywhere(next)
+		x.stand(layout{revision: next, in: in}.kustomizations()...)
+		if t.Failed() {
+			break
+		}
+	}
+	if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
+		t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnOverrideThatIsDeletedInAnotherOneIsOfOneRevision has commits edit a template in one Kustomization, which is late, and delete the only
+// override for it in another one, with loops that die after ever more writes.
+func TestAnOverrideThatIsDeletedInAnotherOneIsOfOneRevision(t *testing.T) {
+	x := newExchange(withoutLoops(t))
+	defer func() { x.check(x.stop()) }()
+	x.start(-1)
+	in := map[string]string{"all": "right", "t0": "left", "o0": "right"}
+	var history []revision
+	for n := range 8 {
+		value := fmt.Sprintf("r%d", n)
+		next := revision{templates: map[string]string{"t0": value}, overrides: map[string]overrideOf{"o0": {value: value}}, all: []string{from, to}}
+		l := layout{revision: next, in: in}
+		if history = append(history, next); n%2 == 1 {
+			delete(next.overrides, "o0")
+			x.hold("left")
+			x.check(x.stop())
+			x.start(n)
+		}
+		x.release(l)
+		if n%2 == 1 {
+			x.eventually("the loops have died, or the other one has written its part", func() error {
+				if x.plug.writes.Load() < 0 || written(x, "right0") {
+					return nil
+				}
+				return errors.New("they go on")
+			})
+			x.check(x.stop())
+			x.start(-1)
+			x.eventually("the other one has written its part", func() error {
+				if written(x, "right0") || !cmp.Equal(sequences(history[:n]), x.seen()) {
+					return nil
+				}
+				return errors.New("it has not")
+			})
+			x.hold("")
+		}
+		x.everywhere(next)
+		x.stand(l.kustomizations()...)
+	}
+	if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
+		t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
 	}
 }
 
@@ -165,24 +250,25 @@ func objectNames() []string {
 	return []string{"all", "one", "o0", "o1", "o2", "t0", "t1", "t2", "t3", "t4", "t5"}
 }
 
-// after returns a layout that differs from l at random. Unless it moves objects from one folder to the other, it
-// differs in one folder only, and in one policy or override there at most: Kustomizations between which nothing moves are
-// switched one by one, and after a crash nobody knows any more which override meant a template of another one.
+// after returns a layout that differs from l at random. Unless it moves objects from one folder to the other, or edits some in
+// both, it differs in one policy or override at most: after a crash nobody knows any more which override meant a template of a
+// Kustomization that the commit leaves alone.
 func (l layout) after(random *rand.Rand, n int) layout {
 	out := layout{revision: l.revision.after(random, n), in: maps.Clone(l.in), names: maps.Clone(l.names)}
 	sides := []string{"left", "right"}
-	moves, side := n > 0 && random.IntN(3) > 0, sides[random.IntN(2)]
+	how, side := random.IntN(6), sides[random.IntN(2)]
+	moves, free := n > 0 && how < 3, n > 0 && how < 5
 	var both []string
 	for _, name := range objectNames() {
 		before, after := n > 0 && l.exists(name), out.exists(name)
 		switch {
-		case before && !moves && l.in[name] != side:
+		case before && !free && l.in[name] != side:
 			out.set(name, l.revision)
-		case before && !after && !moves && name == "one" && l.in["all"] != side:
+		case before && !after && !free && name == "one" && l.in["all"] != side:
 			out.set(name, l.revision)
 		case before && after:
 			both = append(both, name)
-		case !before && moves:
+		case !before && free:
 			out.in[name] = sides[random.IntN(2)]
 		case !before:
 			out.in[name] = side
@@ -191,7 +277,7 @@ func (l layout) after(random *rand.Rand, n int) layout {
 	if n == 0 {
 		return out
 	}
-	if !moves {
+	if !moves && len(out.edited(l)) < 2 {
 		out.leave(l.revision, random)
 	}
 	if moves {
@@ -204,6 +290,18 @@ func (l layout) after(random *rand.Rand, n int) layout {
 	}
 	if random.IntN(4) == 0 {
 		out.names[side]++
+	}
+	return out
+}
+
+// edited are the folders in which a layout differs from the one before.
+func (l layout) edited(from layout) map[string]bool {
+	out := map[string]bool{}
+	before, after := from.objects(""), l.objects("")
+	for _, name := range objectNames() {
+		if before[name] != after[name] {
+			out[l.in[name]] = true
+		}
 	}
 	return out
 }
@@ -277,8 +375,11 @@ func (x *exchange) release(l layout) {
 // hold has the Kustomization of a folder write nothing until another one is held, or none: "".
 func (x *exchange) hold(folder string) { x.late.hold(folder) }
 
-// lateness refuses the writes of one folder's Kustomization.
-type lateness struct{ folder atomic.Value }
+// lateness refuses the writes of one folder's Kustomization, and with deletes that overrides are deleted, by whomever.
+type lateness struct {
+	folder  atomic.Value
+	deletes atomic.Bool
+}
 
 func (l *lateness) hold(folder string) { l.folder.Store(folder) }
 
@@ -291,14 +392,14 @@ func (l *lateness) holds(req *http.Request) bool {
 	if strings.Contains(req.URL.Path, "/kustomizations/"+folder) {
 		return strings.HasSuffix(req.URL.Path, "/status")
 	}
+	if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/overridepolicies/") {
+		return l.deletes.Load()
+	}
 	return writes(req, folder)
 }
 
-// writes reports whether a request applies an object that carries the labels of a folder's Kustomization, or deletes an override.
+// writes reports whether a request applies an object that carries the labels of a folder's Kustomization.
 func writes(req *http.Request, folder string) bool {
-	if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/overridepolicies/") {
-		return true
-	}
 	if req.Body == nil || !strings.Contains(req.URL.RawQuery, "fieldManager") {
 		return false
 	}

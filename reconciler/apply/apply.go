@@ -43,6 +43,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/suspended"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
+	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -168,7 +169,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		losses:      lost,
 		heritage:    successors,
 		departures:  departures{assessor: deps.Assessor, applier: applier, actors: actors, pruner: pruning.New(deps.Hub), remains: left},
-		switcher:    switcher{switches: deps.Switches, exchanges: exchange.New(deps.Hub, deps.Live, successors.siblings, opts.Clock), own: own, applier: applier, actors: actors, heritage: successors, clock: opts.Clock},
+		switcher:    switcher{switches: deps.Switches, exchanges: exchange.New(deps.Hub, deps.Live, successors.siblings, wanted.Builds{Builder: deps.Builder}.Differs, opts.Clock), own: own, applier: applier, actors: actors, heritage: successors, clock: opts.Clock},
 		suspended:   suspended.New(own, left),
 		runs:        runs.New(),
 		counts:      counts.New(opts.Metrics, opts.Clock),

@@ -43,9 +43,38 @@ func (s *state) artifact() siblings.Artifact {
 // as they have applied them. Two owners would overwrite each other's labels. It also finds out which objects that are left as
 // they are get our labels.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
-	h.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired, Children: siblings.ChildrenIn(s.objects)})
-	s.last.waitsForSiblings(s.source.key)
-	found, err := h.sharing.Find(ctx, sharing.Query{Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Added: s.diff.Added})
+	h.siblings.Learn(s.ks, s.artifact(), siblings.WantsOf(s.desired, s.objects))
+	s.last.waitsForSiblings(s.source.key, true)
+	s.last.borrows = false
+	var unheld []inventory.Entry
+	var shared []siblings.Shared
+	added := map[inventory.ID]inventory.Entry{}
+	for _, e := range s.diff.Added {
+		added[e.ID] = e
+	}
+	for i, c := range s.plan.Changes {
+		id := inventory.IDOf(c.Desired)
+		switch e, isNew := added[id]; {
+		case c.Relabels && c.Owner != client.ObjectKey{} && c.Owner != s.owner:
+			gaveUp, err := h.siblings.GaveUp(ctx, s.ks, s.artifact(), id, c.Owner)
+			if err != nil {
+				return loop.Next{}, err
+			}
+			s.plan.Changes[i].Takes, s.last.borrows = gaveUp, s.last.borrows || !gaveUp
+		case c.Shares:
+		case c.Owner == client.ObjectKey{} && isNew:
+			unheld = append(unheld, e)
+		case c.Owner != client.ObjectKey{} && c.Owner != s.owner:
+			wanted, err := h.siblings.WantedBy(ctx, s.ks, s.artifact(), id, c.Owner)
+			if err != nil {
+				return loop.Next{}, err
+			}
+			if wanted {
+				shared = append(shared, siblings.Shared{ID: id, With: c.Owner})
+			}
+		}
+	}
+	earlier, err := h.siblings.Earlier(ctx, s.ks, s.artifact(), unheld)
 	if err != nil {
 		return loop.Next{}, err
 	}

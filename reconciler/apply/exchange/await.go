@@ -67,7 +67,7 @@ func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectK
 	if left <= 0 {
 		return written, nil
 	}
-	return nil, loop.Waiting(meta.ProgressingReason, min(left, poll), fmt.Errorf("all of revision %s is written; it counts once %s, which exchanges objects with this one, has written it, too",
+	return nil, loop.Waiting(meta.ProgressingReason, min(left, poll), fmt.Errorf("all of revision %s is written; it counts once %s has written it, too: their objects belong together",
 		w.At.Revision, "Kustomization "+siblings.Name(missing[0], w.Within)))
 }
 

@@ -28,6 +28,7 @@ import (
 type Exchanges struct {
 	hub, live client.Reader
 	siblings  *siblings.Index
+	differs   Differs
 	clock     clock.PassiveClock
 
 	mu    sync.Mutex
@@ -40,9 +41,12 @@ type first struct {
 	at     time.Time
 }
 
+// Differs reports whether an artifact may hold something else for a Kustomization than the one that it has applied last.
+type Differs func(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) (bool, error)
+
 // New returns Exchanges; hub reads from a cache, and live without one.
-func New(hub, live client.Reader, index *siblings.Index, clk clock.PassiveClock) *Exchanges {
-	return &Exchanges{hub: hub, live: live, siblings: index, clock: clk, since: map[client.ObjectKey]first{}}
+func New(hub, live client.Reader, index *siblings.Index, differs Differs, clk clock.PassiveClock) *Exchanges {
+	return &Exchanges{hub: hub, live: live, siblings: index, differs: differs, clock: clk, since: map[client.ObjectKey]first{}}
 }
 
 // Forget drops what is known of a Kustomization that waits no more.
@@ -78,6 +82,11 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 	if err != nil {
 		return nil, err
 	}
+	related, err := x.related(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, related...)
 	var out []client.ObjectKey
 	if isSwitched != nil {
 		out = switching.Partners(isSwitched.Message, q.At.Revision)

@@ -98,10 +98,17 @@ func configs(names ...string) []inventory.Entry {
 func exchanges(clock *clocktesting.FakePassiveClock, wants map[string][]string, objects ...client.Object) *exchange.Exchanges {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
 	build := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) (siblings.Wants, error) {
-		return siblings.Wants{Entries: configs(wants[ks.Name]...)}, nil
+		out := siblings.Wants{Entries: configs(wants[ks.Name]...)}
+		for _, name := range wants[ks.Name+" overrides"] {
+			out.Rules = append(out.Rules, overrides("team", name))
+		}
+		return out, nil
 	}
 	index := siblings.New(hub, build, func(*kustomizev1.Kustomization, string) bool { return true })
-	return exchange.New(hub, hub, index, clock)
+	differs := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) (bool, error) {
+		return ks.Labels["differs"] != "no", nil
+	}
+	return exchange.New(hub, hub, index, differs, clock)
 }
 
 func TestWhoIsWaitedFor(t *testing.T) {
@@ -156,7 +163,7 @@ func TestWhoIsWaitedFor(t *testing.T) {
 			if !tc.waits {
 				return
 			}
-			const want = "all of revision main@sha1:2 is written; it counts once Kustomization team/shelf, which exchanges objects with this one, has written it, too"
+			const want = "all of revision main@sha1:2 is written; it counts once Kustomization team/shelf has written it, too: their objects belong together"
 			if outcome := loop.As(err, ""); outcome.Class != loop.ClassWaiting || outcome.Reason != meta.ProgressingReason || outcome.Err.Error() != want {
 				t.Errorf("waits: %+v", outcome)
 			}
@@ -188,7 +195,7 @@ func TestOneThatTheCacheLacksIsWaitedFor(t *testing.T) {
 	store := func(objects ...client.Object) client.Client {
 		return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
 	}
-	x := exchange.New(store(named("shop")), store(named("shop"), named("shelf")), nil, clocktesting.NewFakePassiveClock(noon))
+	x := exchange.New(store(named("shop")), store(named("shop"), named("shelf")), nil, nil, clocktesting.NewFakePassiveClock(noon))
 	if written, err := x.Await(t.Context(), exchange.Wait{Of: named("shop"), At: present, With: []client.ObjectKey{key("shelf")}}); err == nil {
 		t.Errorf("it is not waited for; written by %v", written)
 	}
@@ -272,9 +279,9 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// Where nothing moves nothing is read: there is nothing that it could be read from.
+// Where nothing moves nothing is read but from the cache: there is nothing else that it could be read from.
 func TestNothingIsReadWhereNothingMoves(t *testing.T) {
-	x := exchange.New(nil, nil, nil, clocktesting.NewFakePassiveClock(noon))
+	x := exchange.New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), nil, nil, nil, clocktesting.NewFakePassiveClock(noon))
 	with, err := x.With(t.Context(), exchange.Query{
 		Of: named("shop"), At: present, Changes: []applier.Change{change(applier.Created, "a", ""), change(applier.Configured, "b", "shop")},
 		Leaving: siblings.Leaving{Deleted: configs("c")}, Removed: configs("c"), Seen: applier.Observed{configs("c")[0].ID: &unstructured.Unstructured{}},

@@ -34,3 +34,18 @@ func KeysIn(entries []inventory.Entry) []client.ObjectKey {
 	}
 	return out
 }
+
+// WantsOf returns what a Kustomization wants whose build holds objects, by the names that entries have for them.
+func WantsOf(entries []inventory.Entry, objects []*unstructured.Unstructured) Wants {
+	isRule := func(obj *unstructured.Unstructured) bool {
+		stage := inventory.StageOf(obj.GroupVersionKind().GroupKind())
+		return stage == inventory.Overrides || stage == inventory.Policies
+	}
+	out := Wants{Entries: entries, Children: ChildrenIn(objects)}
+	for _, obj := range objects {
+		if isRule(obj) {
+			out.Rules = append(out.Rules, obj)
+		}
+	}
+	return out
+}

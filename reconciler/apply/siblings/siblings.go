@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +40,8 @@ type Wants struct {
 	Entries []inventory.Entry
 	// Children are the Kustomizations among these, with their specs.
 	Children []*kustomizev1.Kustomization
+	// Rules are the policies and overrides among these.
+	Rules []*unstructured.Unstructured
 }
 
 // Build returns what a Kustomization holds at an artifact. An error means that this is not known.
@@ -186,7 +189,7 @@ func (x *Index) with(list []*kustomizev1.Kustomization, by *kustomizev1.Kustomiz
 
 // siblings returns the siblings of q.Of, the oldest first.
 func (x *Index) siblings(ctx context.Context, q Query) ([]*kustomizev1.Kustomization, error) {
-	all, err := x.list(ctx)
+	all, err := list(ctx, x.hub)
 	if err != nil {
 		return nil, err
 	}
@@ -214,9 +217,9 @@ func (x *Index) siblings(ctx context.Context, q Query) ([]*kustomizev1.Kustomiza
 	return out, nil
 }
 
-func (x *Index) list(ctx context.Context) ([]kustomizev1.Kustomization, error) {
+func list(ctx context.Context, hub client.Reader) ([]kustomizev1.Kustomization, error) {
 	var list kustomizev1.KustomizationList
-	if err := x.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Kustomizations: %w", err)
 	}
 	return list.Items, nil
@@ -257,6 +260,15 @@ func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Art
 		x.Learn(ks, at, wants)
 	}
 	return wants, err
+}
+
+// Rules returns the policies and overrides that a Kustomization wants at an artifact: none of one that cannot be built.
+func (x *Index) Rules(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) ([]*unstructured.Unstructured, error) {
+	wants, err := x.wants(ctx, ks, at)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	return wants.Rules, nil
 }
 
 // varies reports whether what a Kustomization wants depends on ConfigMaps or Secrets, too.

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -24,6 +25,8 @@ import (
 // Builder turns an artifact into objects.
 type Builder interface {
 	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
+	// Same reports whether an artifact holds the same files as the one with the digest from; false where that is not known.
+	Same(ctx context.Context, in builder.Input, from string) (bool, error)
 }
 
 // Builds build what Kustomizations want.
@@ -56,7 +59,13 @@ func (b Builds) Wants(ctx context.Context, ks *kustomizev1.Kustomization, at sib
 		}
 	}
 	entries, err := inventory.Of(objects)
-	return siblings.Wants{Entries: entries, Children: siblings.ChildrenIn(objects)}, err
+	return siblings.WantsOf(entries, objects), err
+}
+
+// Differs is an exchange.Differs.
+func (b Builds) Differs(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) (bool, error) {
+	same, err := b.Builder.Same(ctx, builder.Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, Retry: intervals.Retry(ks)}, lastgood.In(ks.Status).Artifact)
+	return !same, err
 }
 
 // Eligible returns the siblings.Eligible of what rules allow: one of another namespace may take

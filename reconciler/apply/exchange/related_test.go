@@ -1,0 +1,136 @@
+package exchange_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/exchange"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
+)
+
+// overrides is an override of a namespace for ConfigMaps of a name; for all objects without one.
+func overrides(namespace, name string) *unstructured.Unstructured {
+	spec := map[string]any{}
+	if name != "" {
+		spec["resourceSelectors"] = []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": name}}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": policyv1alpha1.GroupVersion.String(), "kind": "OverridePolicy", "metadata": map[string]any{"namespace": namespace, "name": "rule"}, "spec": spec,
+	}}
+}
+
+// carries is a policy of the fleet for ConfigMaps with a label.
+func carries(label string) *policyv1alpha1.ClusterPropagationPolicy {
+	return &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "rule"}, Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
+		{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": label}}},
+	}}}
+}
+
+// holds has a Kustomization have applied a rule.
+func holds(kind, namespace string) func(*kustomizev1.Kustomization) {
+	return func(ks *kustomizev1.Kustomization) {
+		id := inventory.ID{Namespace: namespace, Name: "rule", GroupKind: schema.GroupKind{Group: policyv1alpha1.GroupVersion.Group, Kind: kind}}
+		ks.Status.Inventory = inventory.Record([]inventory.Entry{{ID: id, Version: policyv1alpha1.GroupVersion.Version}})
+	}
+}
+
+// A commit that edits in one Kustomization a template, and in another one a policy or override for it, has both count at once.
+func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
+	same := func(ks *kustomizev1.Kustomization) { ks.Labels = map[string]string{"differs": "no"} }
+	edited := []applier.Change{change(applier.Configured, "a", "shop")}
+	labelled := change(applier.Configured, "a", "shop")
+	labelled.Desired.SetLabels(map[string]string{"app": "web"})
+	ruled := func(obj *unstructured.Unstructured) []applier.Change {
+		return []applier.Change{{Desired: obj, Action: applier.Configured, Owner: key("shop")}}
+	}
+	was := func(obj *unstructured.Unstructured) applier.Observed {
+		return applier.Observed{inventory.IDOf(obj): obj}
+	}
+	of, fleet := holds("OverridePolicy", "team"), holds("ClusterPropagationPolicy", "")
+	for name, tc := range map[string]struct {
+		query exchange.Query
+		shelf *kustomizev1.Kustomization
+		rule  client.Object
+		wants string // what an override of the other one means at the artifact
+		want  string
+	}{
+		"an override that is new in another one means it":   {query: exchange.Query{Changes: edited}, shelf: named("shelf"), wants: "a", want: "team/shelf"},
+		"an override of another one comes to mean it":       {query: exchange.Query{Changes: edited}, shelf: named("shelf", of), rule: overrides("team", "b"), wants: "a", want: "team/shelf"},
+		"an override that is new means something else":      {query: exchange.Query{Changes: edited}, shelf: named("shelf"), wants: "b"},
+		"an override of another one means it":               {query: exchange.Query{Changes: edited}, shelf: named("shelf", of), rule: overrides("team", "a"), want: "team/shelf"},
+		"one that means all of the namespace":               {query: exchange.Query{Changes: edited}, shelf: named("shelf", of), rule: overrides("team", ""), want: "team/shelf"},
+		"one that means another object":                     {query: exchange.Query{Changes: edited}, shelf: named("shelf", of), rule: overrides("team", "b")},
+		"one of another namespace":                          {query: exchange.Query{Changes: edited}, shelf: named("shelf", holds("OverridePolicy", "other")), rule: overrides("other", "")},
+		"one that is gone":                                  {query: exchange.Query{Changes: edited}, shelf: named("shelf", of), rule: overrides("other", "")},
+		"a policy of another one carries it":                {query: exchange.Query{Changes: []applier.Change{labelled}}, shelf: named("shelf", fleet), rule: carries("web"), want: "team/shelf"},
+		"a policy of another one carries others":            {query: exchange.Query{Changes: []applier.Change{labelled}}, shelf: named("shelf", fleet), rule: carries("db")},
+		"nothing is written":                                {query: exchange.Query{Changes: []applier.Change{change(applier.Unchanged, "a", "shop")}}, shelf: named("shelf", of), rule: overrides("team", "a")},
+		"the commit changes nothing of the other one":       {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, same), rule: overrides("team", "a")},
+		"the other one has applied it":                      {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, at(present.Digest, present.Revision)), rule: overrides("team", "a")},
+		"the other one has written it, and waits":           {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, same, at(present.Digest, present.Revision), says(switching.Condition, metav1.ConditionTrue, switching.ReasonWritten)), rule: overrides("team", "a"), want: "team/shelf"},
+		"the other one refuses it":                          {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, tries, says(meta.ReadyCondition, metav1.ConditionFalse, "BuildFailed")), rule: overrides("team", "a")},
+		"the other one waits for a third one":               {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, tries, dependsOn("base"), says(meta.ReadyCondition, metav1.ConditionFalse, meta.DependencyNotReadyReason)), rule: overrides("team", "a"), want: "team/shelf"},
+		"the other one is suspended":                        {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true }), rule: overrides("team", "a")},
+		"the other one is of another source":                {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Name = "other" }), rule: overrides("team", "a")},
+		"the other one depends on this one":                 {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, dependsOn("shop")), rule: overrides("team", "a")},
+		"this one depends on the other one":                 {query: exchange.Query{Of: named("shop", dependsOn("shelf")), Changes: edited}, shelf: named("shelf", of), rule: overrides("team", "a")},
+		"an override means what another one has":            {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf", owns("a")), want: "team/shelf"},
+		"an override meant what another one has":            {query: exchange.Query{Changes: ruled(overrides("team", "b")), Seen: was(overrides("team", "a"))}, shelf: named("shelf", owns("a")), want: "team/shelf"},
+		"an override that is deleted meant it":              {query: exchange.Query{Leaving: siblings.Leaving{Deleted: []inventory.Entry{{ID: inventory.IDOf(overrides("team", "a"))}}}, Seen: was(overrides("team", "a"))}, shelf: named("shelf", owns("a")), want: "team/shelf"},
+		"an override means nothing of what another one has": {query: exchange.Query{Changes: ruled(overrides("team", "b"))}, shelf: named("shelf", owns("a"))},
+		"an override means what another one has, unchanged": {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf", owns("a"), same)},
+		"an override of another namespace means nothing":    {query: exchange.Query{Changes: ruled(overrides("other", ""))}, shelf: named("shelf", owns("a"))},
+		"two overrides, neither of which means the other":   {query: exchange.Query{Changes: ruled(overrides("team", ""))}, shelf: named("shelf", of), rule: overrides("team", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{tc.shelf}
+			if tc.rule != nil {
+				objects = append(objects, tc.rule)
+			}
+			if tc.query.Of == nil {
+				tc.query.Of = named("shop")
+			}
+			tc.query.At = present
+			with, err := exchanges(clocktesting.NewFakePassiveClock(noon), map[string][]string{"shelf overrides": strings.Fields(tc.wants)}, objects...).With(t.Context(), tc.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, key := range with {
+				names = append(names, key.String())
+			}
+			if got := strings.Join(names, " "); got != tc.want {
+				t.Errorf("with %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A rule for a large part of the fleet does not have all of that wait for the slowest.
+func TestARuleThatMeansMuchWaitsForNobody(t *testing.T) {
+	for count, want := range map[int]int{20: 20, 21: 0} {
+		var objects []client.Object
+		for n := range count {
+			objects = append(objects, named(fmt.Sprintf("app-%02d", n), owns("a")))
+		}
+		with, err := exchanges(clocktesting.NewFakePassiveClock(noon), nil, objects...).With(t.Context(), exchange.Query{
+			Of: named("shop"), At: present, Changes: []applier.Change{{Desired: overrides("team", ""), Action: applier.Configured, Owner: key("shop")}},
+		})
+		if err != nil || len(with) != want {
+			t.Errorf("of %d it waits for %d, want %d: %v", count, len(with), want, err)
+		}
+	}
+}
