@@ -94,7 +94,7 @@ func left(id inventory.ID, ks *kustomizev1.Kustomization) []explain.Problem {
 	}}
 }
 
-// sharedObject is the reason of a Kustomization with an object that another one owns.
+// sharedObject is the reason of a Kustomization with an object that another one of the same source owns.
 const sharedObject = "SharedObject"
 
 // shared returns a problem for each other Kustomization that has the object in its files and therefore does not apply

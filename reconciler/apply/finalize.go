@@ -68,7 +68,7 @@ type remover struct {
 
 // end deletes what a Kustomization applied. False means that some of it is still there.
 func (r remover) end(ctx context.Context, s *state) (bool, error) {
-	s.last.waitsForSiblings(inventory.SourceOf(s.ks))
+	s.last.waitsForSiblings(inventory.SourceOf(s.ks), true)
 	ending, err := r.End(ctx, s.ks, s.now)
 	s.actor, s.source.revision, s.leaving.undecided = ending.Actor, ending.Revision, ending.Undecided
 	if ending.Stays != "" {

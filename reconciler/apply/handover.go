@@ -14,7 +14,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/descendants"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
-	"github.com/flotilla-io/flotilla/reconciler/apply/sharing"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -24,14 +23,12 @@ import (
 type heritage struct {
 	hub, live client.Reader
 	siblings  *siblings.Index
-	sharing   sharing.Finder
 	own       kustomizations.Store
 }
 
 func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors, own kustomizations.Store) *heritage {
 	builds := wanted.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}
-	index := siblings.New(deps.Hub, builds.Wants, wanted.Eligible(rules))
-	return &heritage{hub: deps.Hub, live: deps.Live, siblings: index, sharing: sharing.Finder{Hub: deps.Hub, Siblings: index, Privileged: wanted.Privileged(rules)}, own: own}
+	return &heritage{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds.Wants, wanted.Eligible(rules)), own: own}
 }
 
 // artifact returns the artifact that a run applies.
@@ -39,9 +36,8 @@ func (s *state) artifact() siblings.Artifact {
 	return siblings.Artifact{Source: s.source.key, Digest: s.source.digest, Revision: s.source.revision}
 }
 
-// share refuses a revision with objects that other Kustomizations hold: those of the source at the same revision, and others
-// as they have applied them. Two owners would overwrite each other's labels. It also finds out which objects that are left as
-// they are get our labels.
+// share refuses a revision with objects that other Kustomizations of the source hold at the same revision: two owners
+// would overwrite each other's labels. It also finds out which objects that are left as they are get our labels.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.WantsOf(s.desired, s.objects))
 	s.last.waitsForSiblings(s.source.key, true)
@@ -78,15 +74,10 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	s.last.borrows = found.Borrows
-	for _, i := range found.Takes {
-		s.plan.Changes[i].Takes = true
+	if shared = append(shared, earlier...); len(shared) > 0 {
+		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(shared, s.owner, s.sees(), s.source.revision))
 	}
-	if len(found.Shared) > 0 {
-		s.last.waitsForSiblings(append(found.Sources, s.source.key)...)
-		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
-	}
-	s.last.waitsForSiblings()
+	s.last.waitsForSiblings(s.source.key, false)
 	return loop.Next{}, nil
 }
 
@@ -168,7 +159,7 @@ func (h *heritage) await(_ context.Context, s *state) (loop.Next, error) {
 	if !s.leaving.Waits() {
 		return loop.Next{}, nil
 	}
-	s.last.waitsForSiblings(s.source.key)
+	s.last.waitsForSiblings(s.source.key, true)
 	if len(s.leaving.Undecided) > 0 {
 		return loop.Next{After: intervals.Retry(s.ks)}, nil
 	}

@@ -212,53 +212,6 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 	})
 }
 
-// An object in Kustomizations of two sources is refused for the one that gets it later as well, whatever its kind is, until the
-// other one has given it up, or is suspended.
-func TestAnObjectInTwoSources(t *testing.T) {
-	w := newWorld(t)
-	w.create(&sourcev1.GitRepository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "apps"},
-		Spec:       sourcev1.GitRepositorySpec{URL: "https://git.example.com/apps", Interval: metav1.Duration{Duration: time.Minute}},
-	})
-	role := func(verb string) string {
-		return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reader, namespace: NAMESPACE}\nrules: [{apiGroups: [\"\"], resources: [configmaps], verbs: [" + verb + "]}]\n"
-	}
-	holder := func() string {
-		obj := w.object("rbac.authorization.k8s.io/v1", "Role", w.namespace, "reader")
-		return obj.GetLabels()["kustomize.toolkit.fluxcd.io/name"]
-	}
-	first := w.commit(map[string]string{"app/config.yaml": named("a") + role("get")})
-	w.kustomization("web")
-	w.ready("web", first)
-	other := w.commitTo(w.namespace, "apps", map[string]string{"other/config.yaml": named("z") + role("list")})
-	w.kustomization("other", in("./other"), func(spec *kustomizev1.KustomizationSpec) {
-		spec.SourceRef.Name, spec.RetryInterval = "apps", &metav1.Duration{Duration: 10 * time.Minute} // so that only a watch can start the next run
-	})
-	message := strings.ReplaceAll(w.awaitReason("other", other, apply.ReasonSharedObject), w.namespace, "NS")
-	if want := "Role/NS/reader stands in Kustomization NS/web and in NS/other: remove it from one of them; until then revision " + other + " is not applied here"; message != want {
-		t.Errorf("message = %s\nwant %s", message, want)
-	}
-	if w.configMap("z") != nil || holder() != "web" {
-		t.Errorf("z is %v, and the Role %s's", w.configMap("z"), holder())
-	}
-	second := w.commit(map[string]string{"app/config.yaml": named("a")})
-	w.ready("web", second)
-	w.ready("other", other)
-	if holder() != "other" {
-		t.Errorf("the Role is %s's", holder())
-	}
-
-	third := w.commit(map[string]string{"app/config.yaml": named("a") + role("get")})
-	w.awaitReason("web", third, apply.ReasonSharedObject)
-	w.change("other", func(spec *kustomizev1.KustomizationSpec) { spec.Suspend = true })
-	w.ready("web", third)
-	if holder() != "web" {
-		t.Errorf("the Role is %s's", holder())
-	}
-	w.change("other", func(spec *kustomizev1.KustomizationSpec) { spec.Suspend = false })
-	w.awaitReason("other", other, apply.ReasonSharedObject)
-}
-
 // An object that waits to be replaced, and that another Kustomization takes over meanwhile, belongs to that one: the
 // first, for which the commit changes nothing, does not report it any more.
 func TestWhatWaitsToBeReplacedIsTaken(t *testing.T) {

@@ -263,14 +263,8 @@ func (w *world) commit(files map[string]string) string {
 	return w.commitOf(w.namespace, files)
 }
 
-// commitOf does so for the artifacts of the repository fleet of a namespace.
+// commitOf does so for the repository fleet of a namespace.
 func (w *world) commitOf(namespace string, files map[string]string) string {
-	w.t.Helper()
-	return w.commitTo(namespace, "fleet", files)
-}
-
-// commitTo does so for a repository of the world's namespace, with artifacts as of a namespace.
-func (w *world) commitTo(namespace, repository string, files map[string]string) string {
 	w.t.Helper()
 	set := artifact.Files{}
 	hash := sha1.New()
@@ -279,7 +273,7 @@ func (w *world) commitTo(namespace, repository string, files map[string]string) 
 		fmt.Fprintf(hash, "%s\n%s\n", name, text)
 		set[name] = artifact.File{Data: []byte(text)}
 	}
-	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{})(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: repository})
+	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{})(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "fleet"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -287,7 +281,7 @@ func (w *world) commitTo(namespace, repository string, files map[string]string) 
 	for _, used := range inUse {
 		kept = append(kept, used.Digest)
 	}
-	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/"+repository, set, kept...)
+	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/fleet", set, kept...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -302,11 +296,11 @@ func (w *world) commitTo(namespace, repository string, files map[string]string) 
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: repository}}
-	if err := w.Hub.Status().Patch(w.t.Context(), source, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
+	if err := w.Hub.Status().Patch(w.t.Context(), repository, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		w.t.Fatal(err)
 	}
-	w.seen(source)
+	w.seen(repository)
 	return revision
 }
 

@@ -55,8 +55,8 @@ type lastApplied struct {
 	unhealthy health.Complaint
 	// given are objects that other Kustomizations have taken over since the last full run.
 	given map[inventory.ID]bool
-	// siblingsOf are the sources for whose other Kustomizations this one waits.
-	siblingsOf []client.ObjectKey
+	// siblingsOf is the source for whose other Kustomizations this one waits; empty for none.
+	siblingsOf client.ObjectKey
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
 	// did is what was done so far for the latest revision.
@@ -254,11 +254,13 @@ func awaiting(m *lastApplied, others []client.ObjectKey) {
 	}
 }
 
-// waitsForSiblings notes of which sources other Kustomizations are waited for.
-func (m *lastApplied) waitsForSiblings(sources ...client.ObjectKey) {
+// waitsForSiblings notes whether other Kustomizations of a source are waited for.
+func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.siblingsOf = sources
+	if m.siblingsOf = source; !waits {
+		m.siblingsOf = client.ObjectKey{}
+	}
 }
 
 // WaitingForSiblings implements wakes.States.
@@ -268,7 +270,7 @@ func (m *lastAppliedStates) WaitingForSiblings(source client.ObjectKey) []client
 	var keys []client.ObjectKey
 	for key, last := range m.byKey {
 		last.mu.Lock()
-		if slices.Contains(last.siblingsOf, source) {
+		if last.siblingsOf == source {
 			keys = append(keys, key)
 		}
 		last.mu.Unlock()

@@ -12,7 +12,7 @@ const (
 	ReasonInvalidAnnotation = "InvalidAnnotation"
 	// ReasonNotSupported says that a field asks for something unsupported.
 	ReasonNotSupported = "NotSupported"
-	// ReasonSharedObject says that another Kustomization holds the same object.
+	// ReasonSharedObject says that another Kustomization of the source holds the same object.
 	ReasonSharedObject = "SharedObject"
 	// ReasonDriftCorrected is the reason of the event about objects that were brought back to their revision.
 	ReasonDriftCorrected = "DriftCorrected"

@@ -37,7 +37,7 @@ func MovedOn() predicate.Predicate {
 		before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
 		after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
 		return okBefore && okAfter && (ReadinessOf(before) != ReadinessOf(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || before.Spec.Suspend != after.Spec.Suspend || switched(before) != switched(after))
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || switched(before) != switched(after))
 	}}
 }
 

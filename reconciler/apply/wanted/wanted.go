@@ -76,11 +76,6 @@ func Eligible(rules tenancy.Rules) siblings.Eligible {
 		if unsupported, _ := kustomizations.Unsupported(ks.Spec); unsupported != "" || foreign {
 			return false
 		}
-		return ks.Namespace == namespace || Privileged(rules)(ks)
+		return ks.Namespace == namespace || rules.Of(actors.Subject(ks)).Privileged()
 	}
-}
-
-// Privileged returns whether a Kustomization acts with the control plane's own rights, by rules.
-func Privileged(rules tenancy.Rules) func(ks *kustomizev1.Kustomization) bool {
-	return func(ks *kustomizev1.Kustomization) bool { return rules.Of(actors.Subject(ks)).Privileged() }
 }
