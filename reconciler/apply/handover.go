@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/descendants"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/sharing"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -41,41 +42,16 @@ func (s *state) artifact() siblings.Artifact {
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.WantsOf(s.desired, s.objects))
 	s.last.waitsForSiblings(s.source.key, true)
-	s.last.borrows = false
-	var unheld []inventory.Entry
-	var shared []siblings.Shared
-	added := map[inventory.ID]inventory.Entry{}
-	for _, e := range s.diff.Added {
-		added[e.ID] = e
-	}
-	for i, c := range s.plan.Changes {
-		id := inventory.IDOf(c.Desired)
-		switch e, isNew := added[id]; {
-		case c.Relabels && c.Owner != client.ObjectKey{} && c.Owner != s.owner:
-			gaveUp, err := h.siblings.GaveUp(ctx, s.ks, s.artifact(), id, c.Owner)
-			if err != nil {
-				return loop.Next{}, err
-			}
-			s.plan.Changes[i].Takes, s.last.borrows = gaveUp, s.last.borrows || !gaveUp
-		case c.Shares:
-		case c.Owner == client.ObjectKey{} && isNew:
-			unheld = append(unheld, e)
-		case c.Owner != client.ObjectKey{} && c.Owner != s.owner:
-			wanted, err := h.siblings.WantedBy(ctx, s.ks, s.artifact(), id, c.Owner)
-			if err != nil {
-				return loop.Next{}, err
-			}
-			if wanted {
-				shared = append(shared, siblings.Shared{ID: id, With: c.Owner})
-			}
-		}
-	}
-	earlier, err := h.siblings.Earlier(ctx, s.ks, s.artifact(), unheld)
+	found, err := sharing.Find(ctx, h.siblings, sharing.Query{Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Added: s.diff.Added})
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if shared = append(shared, earlier...); len(shared) > 0 {
-		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(shared, s.owner, s.sees(), s.source.revision))
+	s.last.borrows = found.Borrows
+	for _, i := range found.Takes {
+		s.plan.Changes[i].Takes = true
+	}
+	if len(found.Shared) > 0 {
+		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
 	}
 	s.last.waitsForSiblings(s.source.key, false)
 	return loop.Next{}, nil
