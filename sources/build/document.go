@@ -21,6 +21,9 @@ type document struct {
 // documents checks a file and returns its documents, without empty ones.
 func (i *inspection) documents(name string) ([]document, error) {
 	content, _ := i.files.read(name)
+	if err := stored(name, content); err != nil {
+		return nil, err
+	}
 	docs, err := i.parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", trim(name), err)
@@ -48,6 +51,17 @@ func (i *inspection) use(name string) error {
 	content, _ := i.files.read(name)
 	if i.bytes += len(content); i.bytes > i.limits.Bytes {
 		return fmt.Errorf("%s: %w: the files that are used have more than %d bytes, counted as often as they are used", trim(name), ErrTooLarge, i.limits.Bytes)
+	}
+	return stored(name, content)
+}
+
+// pointer is how a file begins that Git LFS puts in the place of the one that it stores elsewhere.
+const pointer = "version https://git-lfs.github.com/spec/"
+
+// stored returns an error for a file whose content is not in the source: what would be applied instead is its address.
+func stored(name string, content []byte) error {
+	if bytes.HasPrefix(content, []byte(pointer)) {
+		return fmt.Errorf("%s: %w: Git LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit: git lfs untrack, git add --renormalize", trim(name), ErrInvalid)
 	}
 	return nil
 }
