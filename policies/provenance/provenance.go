@@ -7,6 +7,8 @@ import (
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
@@ -104,6 +106,11 @@ func Keys(r *sourcev1.GitRepository) (fingerprints []string, all bool) {
 	return fingerprints, true
 }
 
+// Vouched reports whether what is recorded of a commit has each signature that is asked for; nil asks for none.
+func Vouched(verify *sourcev1.GitRepositoryVerification, metadata map[string]string) bool {
+	return verify == nil || (!verify.VerifyHEAD() || metadata[ofCommit.key] != "") && (!verify.VerifyTag() || metadata[ofTag.key] != "")
+}
+
 // Unverified says why a source's artifact must not be built; it is empty if it may.
 func Unverified(r *sourcev1.GitRepository) string {
 	if _, all := Keys(r); all {
@@ -132,4 +139,31 @@ func Text(metadata map[string]string) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Refusal is a revision that is not taken, as it is not verified.
+type Refusal struct {
+	// Revision is the revision, in full; empty for none.
+	Revision string
+	// Why says why, in one line.
+	Why string
+}
+
+// notVerified parts the two in a message.
+const notVerified = " is not verified: "
+
+// Message returns the text of the conditions about a Refusal; Refused reads it.
+func (r Refusal) Message() string { return r.Revision + notVerified + r.Why }
+
+// Refused returns the revision that a source does not take, as it is not verified; zero for none.
+func Refused(r *sourcev1.GitRepository) Refusal {
+	c := apimeta.FindStatusCondition(r.Status.Conditions, sourcev1.SourceVerifiedCondition)
+	if r.Spec.Verification == nil || c == nil || c.Status != metav1.ConditionFalse {
+		return Refusal{}
+	}
+	revision, why, found := strings.Cut(c.Message, notVerified)
+	if !found || strings.ContainsAny(revision, " \n") {
+		return Refusal{}
+	}
+	return Refusal{Revision: revision, Why: why}
 }

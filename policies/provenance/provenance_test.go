@@ -101,3 +101,61 @@ func TestUnverified(t *testing.T) {
 		t.Errorf("without an artifact: %s, want %s", got, want)
 	}
 }
+
+// TestRefused: what a source does not take is known by the message of its condition.
+func TestRefused(t *testing.T) {
+	refusal := provenance.Refusal{Revision: "main@sha1:1", Why: "the commit is not signed"}
+	const plain = "the Secret shop/signers is not there"
+	for name, tc := range map[string]struct {
+		asked   bool
+		status  metav1.ConditionStatus
+		message string
+		want    provenance.Refusal
+	}{
+		"a revision":                 {true, metav1.ConditionFalse, refusal.Message(), refusal},
+		"the Secret":                 {true, metav1.ConditionFalse, plain, provenance.Refusal{}},
+		"the Secret, in other words": {true, metav1.ConditionFalse, "a key is not verified: x", provenance.Refusal{}},
+		"nothing":                    {true, metav1.ConditionTrue, refusal.Message(), provenance.Refusal{}},
+		"nothing is asked for":       {false, metav1.ConditionFalse, refusal.Message(), provenance.Refusal{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &sourcev1.GitRepository{}
+			if tc.asked {
+				r.Spec.Verification = &sourcev1.GitRepositoryVerification{}
+			}
+			r.Status.Conditions = []metav1.Condition{{Type: sourcev1.SourceVerifiedCondition, Status: tc.status, Message: tc.message}}
+			if got := provenance.Refused(r); got != tc.want {
+				t.Errorf("%+v, want %+v", got, tc.want)
+			}
+		})
+	}
+	if got := provenance.Refused(&sourcev1.GitRepository{}); got != (provenance.Refusal{}) {
+		t.Errorf("without a condition: %+v", got)
+	}
+}
+
+// TestVouched is about what a history records of a commit.
+func TestVouched(t *testing.T) {
+	commit, both := map[string]string{}, map[string]string{}
+	provenance.Record(commit, ann, nil)
+	provenance.Record(both, ann, bob)
+	verify := func(mode sourcev1.GitVerificationMode) *sourcev1.GitRepositoryVerification {
+		return &sourcev1.GitRepositoryVerification{Mode: mode}
+	}
+	for name, tc := range map[string]struct {
+		verify   *sourcev1.GitRepositoryVerification
+		metadata map[string]string
+		want     bool
+	}{
+		"nothing is asked for":     {nil, nil, true},
+		"the commit":               {verify(sourcev1.ModeGitHEAD), commit, true},
+		"the commit, without":      {verify(sourcev1.ModeGitHEAD), nil, false},
+		"the tag, without":         {verify(sourcev1.ModeGitTag), commit, false},
+		"both":                     {verify(sourcev1.ModeGitTagAndHEAD), both, true},
+		"both, with the one alone": {verify(sourcev1.ModeGitTagAndHEAD), commit, false},
+	} {
+		if got := provenance.Vouched(tc.verify, tc.metadata); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}

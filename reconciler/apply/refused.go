@@ -31,7 +31,7 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	record := lastgood.In(s.ks.Status)
 	isSwitched := apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
 	again := record.Artifact == s.source.digest && s.tried // the last good revision is the one that is refused now
-	if refusal == nil || s.current || s.writes != none || isSwitched || !record.Whole() || again {
+	if refusal == nil || s.current || s.writes != none || isSwitched || !record.Whole() || again || !lastgood.Verified(s.ks.Status, record, s.source.verify) {
 		s.last.unkept = nil
 		return refusal
 	}

@@ -39,6 +39,8 @@ type source struct {
 	digest string
 	// commit is the artifact's metadata about its commit, by the keys of the API.
 	commit map[string]string
+	// verify is which signatures the source asks for; nil for none.
+	verify *sourcev1.GitRepositoryVerification
 	// allows are the objects whose deletion the commit allows, separated by commas.
 	allows string
 }
@@ -121,6 +123,7 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 		return loop.Waiting(meta.ArtifactFailedReason, soon, errors.New(provenance.Unverified(&repository)))
 	}
 	artifact := repository.Status.Artifact
+	s.source.verify = repository.Spec.Verification
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
 	s.source.allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
 	s.source.commit = provenance.Commit(artifact.Metadata)

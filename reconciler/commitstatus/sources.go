@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/comment"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -78,7 +79,9 @@ func sourceRefOf(cs *gitopsv1alpha1.CommitStatus) client.ObjectKey {
 type sources struct {
 	key    client.ObjectKey
 	source *sourcev1.GitRepository // nil: there is none
-	commit string
+	// revision is the one that the statuses are about, and commit its commit. refused is why it is not taken; empty if it is.
+	revision, commit string
+	refused          string
 	// applied are the Kustomizations that apply it, and existing their statuses and those of the source.
 	applied    []kustomizev1.Kustomization
 	ofEach     map[string]*gitopsv1alpha1.CommitStatus
@@ -115,9 +118,11 @@ func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
 	}
 	if err == nil && source.DeletionTimestamp == nil {
 		s.source = source
-		if source.Status.Artifact != nil {
-			s.commit = commitOf(source.Status.Artifact.Revision)
+		s.revision = revisionOf(source)
+		if refusal := provenance.Refused(source); refusal.Revision != "" {
+			s.revision, s.refused = refusal.Revision, refusal.Why
 		}
+		s.commit = commitOf(s.revision)
 	}
 	if s.applied, err = appliersOf(ctx, r.hub, s.key.Namespace, key); err != nil {
 		return loop.Next{}, err
@@ -239,12 +244,15 @@ func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
 // write writes the statuses that differ, the only place that does.
 func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err error) {
 	for _, t := range s.recipients {
-		t.revision = s.source.Status.Artifact.Revision
+		t.revision = s.revision
 		shares := s.shares(t)
 		if s.existing[t.name] == nil && !slices.ContainsFunc(shares, func(s comment.Share) bool { return !s.Suspended }) {
 			continue // nobody has begun yet
 		}
 		sum := rollup.Source(sharesOf(shares))
+		if s.refused != "" {
+			sum = rollup.Rollup{State: rollup.StateFailure, Description: rollup.Sanitise("not verified: " + s.refused)}
+		}
 		about := ofSource(s.source, s.key.Namespace)
 		if about.context, err = r.statuses.unlike(ctx, s.existing[t.name], s.key.Namespace, t.repository, about); err != nil {
 			return loop.Next{}, err

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 )
 
 // fetched has the source at a revision.
@@ -141,6 +142,35 @@ func TestASourceIsSummedUp(t *testing.T) {
 		}
 		return true, ""
 	})
+}
+
+// TestACommitThatIsNotVerified: a commit that its source does not take fails, and the one that was taken before stays as it was.
+func TestACommitThatIsNotVerified(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.fetched(first)
+	w.applies("web", first, first)
+	w.provider("forge", f.URL)
+	w.ends(f, "flotilla/fleet ", "1111 success: 1 ready")
+	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
+	if err := w.Hub.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil {
+		t.Fatal(err)
+	}
+	source.Spec.Verification = &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitHEAD, SecretRef: meta.LocalObjectReference{Name: "signers"}}
+	if err := w.Hub.Update(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	refusal := provenance.Refusal{Revision: second, Why: "the commit is not signed"}
+	source.Status.Conditions = []metav1.Condition{{
+		Type: sourcev1.SourceVerifiedCondition, Status: metav1.ConditionFalse, Reason: sourcev1.VerificationError, Message: refusal.Message(), LastTransitionTime: metav1.Now(),
+	}}
+	if err := w.Hub.Status().Update(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	got := w.ends(f, "flotilla/fleet ", "2222 failure: not verified: the commit is not signed")
+	if diff := cmp.Diff([]string{"flotilla/fleet 1111 success: 1 ready", "flotilla/fleet 2222 failure: not verified: the commit is not signed"}, got[len(got)-2:]); diff != "" {
+		t.Errorf("told last (-want +got):\n%s", diff)
+	}
 }
 
 // TestASumHasOneVoice: Providers of one repository report its source as one, and a namespace that comes later has

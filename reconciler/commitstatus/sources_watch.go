@@ -19,6 +19,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 )
 
 // Register adds the loop to a manager.
@@ -36,14 +37,14 @@ func (r *Sources) Register(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// fetched lets a source pass that is at another revision, comes or goes.
+// fetched lets a source pass that is at another revision, or refuses another one, comes or goes.
 var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, okBefore := e.ObjectOld.(*sourcev1.GitRepository)
 	after, okAfter := e.ObjectNew.(*sourcev1.GitRepository)
 	if !okBefore || !okAfter {
 		return false
 	}
-	return revisionOf(before) != revisionOf(after) || before.Generation != after.Generation
+	return revisionOf(before) != revisionOf(after) || provenance.Refused(before) != provenance.Refused(after) || before.Generation != after.Generation
 }}
 
 func revisionOf(source *sourcev1.GitRepository) string {

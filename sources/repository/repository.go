@@ -208,7 +208,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
 	fetched := r.counts.fetch.Begin()
-	next, err := loop.Run(ctx, s, r.refuse, r.limits.sources, r.connect, r.verifier.trust, r.resolve, r.users.find, r.fetch)
+	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limits.sources, r.connect, r.resolve, r.users.find, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}

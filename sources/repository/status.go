@@ -101,6 +101,12 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	}
 	if a := s.object.Status.Artifact; a != nil && s.doubted {
 		a.Metadata = provenance.Withdrawn(a.Metadata)
+		if failure.Reason != sourcev1.VerificationError {
+			r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionFalse, sourcev1.VerificationError, "no key of the Secret vouches for the artifact, and a newer one was not fetched")
+		}
+	}
+	if s.object.Spec.Verification == nil {
+		drop(s, sourcev1.SourceVerifiedCondition)
 	}
 	if failure.Class == loop.ClassStalled {
 		s.object.Status.ObservedGeneration = s.object.Generation
@@ -143,7 +149,8 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepositor
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, meta.ReadyCondition), apimeta.FindStatusCondition(s.object.Status.Conditions, meta.ReadyCondition)
 	switch {
 	case failure != nil:
-		if was == nil || was.Status != is.Status || was.Reason != is.Reason {
+		refused := provenance.Refused(s.object)
+		if was == nil || was.Status != is.Status || was.Reason != is.Reason || refused.Revision != "" && refused != provenance.Refused(before) {
 			r.events.Event(s.object, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
 	case s.artifact != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,10 +40,10 @@ func (v verifier) trust(ctx context.Context, s *state) (loop.Next, error) {
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read Secret %s: %w", key, err)
 	}
-	if s.keys, err = signature.Parse(secret.Data); err != nil {
+	s.keys, err = signature.Parse(secret.Data)
+	if s.doubted = !v.vouched(s); err != nil {
 		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("Secret %s: %w", key, err))
 	}
-	s.doubted = !v.vouched(s)
 	return loop.Next{}, nil
 }
 
@@ -66,6 +67,9 @@ func (v verifier) verify(s *state, tree *git.Tree) error {
 		if s.tag, err = v.signer(s, "tag", tag, err); err != nil {
 			return err
 		}
+		if name, isTag := strings.CutPrefix(s.commit.Reference, tags); isTag && name != tag.Name {
+			return s.refused("the tag %s was signed as %q: somebody has given it another name", name, tag.Name)
+		}
 	}
 	if verify.VerifyHEAD() {
 		commit, err := tree.SignedCommit()
@@ -78,19 +82,40 @@ func (v verifier) verify(s *state, tree *git.Tree) error {
 
 // signer returns who signed what was fetched, or why that is not known.
 func (v verifier) signer(s *state, what string, object signed.Object, err error) (*provenance.Signature, error) {
-	name := what + " of " + s.commit.Revision().Short()
 	switch {
 	case errors.Is(err, git.ErrNoTag) && s.commit.Tag != "":
-		return nil, loop.Retry(sourcev1.GitOperationFailedReason, fmt.Errorf("%s: it was moved during the fetch", name))
+		return nil, loop.Retry(sourcev1.GitOperationFailedReason, fmt.Errorf("the tag of %s was moved during the fetch", s.commit.Revision().Short()))
+	case errors.Is(err, git.ErrNoTag) && strings.HasPrefix(s.commit.Reference, tags):
+		name := strings.TrimPrefix(s.commit.Reference, tags)
+		return nil, s.refused("%s is a lightweight tag, which nobody can sign: git tag -s -f %s, and push it", name, name)
 	case errors.Is(err, git.ErrNoTag):
-		return nil, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("spec.verify.mode %s needs a signed tag, and spec.ref leads to none (%s): name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD",
-			s.object.Spec.Verification.GetMode(), s.commit.Revision().Short()))
+		return nil, s.refused("spec.verify.mode %s needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", s.object.Spec.Verification.GetMode())
 	case err != nil:
 		return nil, s.classify(err)
 	}
 	who, err := s.keys.Verify(object.Text, object.Signature, v.clock.Now())
 	if err != nil {
-		return nil, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("%s: %w", name, err))
+		return nil, s.refused("%s", said(what, err))
 	}
 	return &provenance.Signature{Key: who.Key, Name: who.Name, Signed: who.Signed}, nil
+}
+
+// tags is how the names of tags begin.
+const tags = "refs/tags/"
+
+// refused returns the error about a revision that is not verified.
+func (s *state) refused(format string, args ...any) error {
+	refusal := provenance.Refusal{Revision: s.commit.Revision().String(), Why: fmt.Sprintf(format, args...)}
+	return loop.Waiting(sourcev1.VerificationError, s.interval, errors.New(refusal.Message()))
+}
+
+// said returns why something is not verified, with its name for "it".
+func said(what string, err error) string {
+	text := strings.TrimPrefix(err.Error(), signature.ErrNotVerified.Error()+": ")
+	for it, name := range map[string]string{"it ": "the " + what + " ", "its ": "the " + what + "'s "} {
+		if rest, ok := strings.CutPrefix(text, it); ok {
+			return name + rest
+		}
+	}
+	return text
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/repository"
@@ -90,24 +91,38 @@ func TestVerify(t *testing.T) {
 	}{
 		{"nothing is asked for", func() {}, outcome{stored, "", "unsigned", true}},
 		{"signatures are, and there is no Secret", spec(verifying("")), outcome{refused, "the Secret shop/signers of spec.verify.secretRef is not there: create it with the public keys whose signatures count", "unsigned", false}},
-		{"the commit is not signed", func() { b.trusts(ann) }, outcome{refused, "commit of main@sha1:HEAD: not verified: it is not signed", "unsigned", false}},
+		{"the commit is not signed", func() { b.trusts(ann) }, outcome{refused, "main@sha1:HEAD is not verified: the commit is not signed", "unsigned", false}},
 		{"the next one is", func() { b.run("config", "commit.gpgsign", "true"); b.commit("signed", nil) }, outcome{verified, "verified: commit signed by ann (KEY)", "signed", true}},
-		{"the one after it is not", func() { b.run("config", "commit.gpgsign", "false"); b.commit("again unsigned", nil) }, outcome{refused, "commit of main@sha1:HEAD: not verified: it is not signed", "signed", true}},
-		{"somebody else signed", func() { b.signs("eve"); b.run("config", "commit.gpgsign", "true"); b.commit("by eve", nil) }, outcome{refused, "commit of main@sha1:HEAD: not verified: it is signed by the SSH key KEY, which is not among those of the Secret", "signed", true}},
+		{"the one after it is not", func() { b.run("config", "commit.gpgsign", "false"); b.commit("again unsigned", nil) }, outcome{refused, "main@sha1:HEAD is not verified: the commit is not signed", "signed", true}},
+		{"somebody else signed", func() { b.signs("eve"); b.run("config", "commit.gpgsign", "true"); b.commit("by eve", nil) }, outcome{refused, "main@sha1:HEAD is not verified: the commit is signed by the SSH key KEY, which is not among those of the Secret", "signed", true}},
 		{"whose key is taken in", func() { b.trusts(ann, b.public()) }, outcome{verified, "verified: commit signed by eve (KEY)", "by eve", true}},
-		{"and taken away again", func() { b.trusts(ann) }, outcome{refused, "commit of main@sha1:HEAD: not verified: it is signed by the SSH key KEY, which is not among those of the Secret", "by eve", false}},
+		{"and taken away again", func() { b.trusts(ann) }, outcome{refused, "main@sha1:HEAD is not verified: the commit is signed by the SSH key KEY, which is not among those of the Secret", "by eve", false}},
 		{"and taken in once more", func() { b.trusts(ann, b.public()) }, outcome{verified, "verified: commit signed by eve (KEY)", "by eve", true}},
 		{"the Secret is gone for a while", func() { b.trusts() }, outcome{refused, "the Secret shop/signers of spec.verify.secretRef is not there: create it with the public keys whose signatures count", "by eve", true}},
-		{"a tag is asked for, and none named", func() { b.trusts(b.public()); spec(verifying(sourcev1.ModeGitTag))() }, outcome{refused, "spec.verify.mode Tag needs a signed tag, and spec.ref leads to none (main@sha1:HEAD): name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", "by eve", false}},
-		{"a tag that is not signed", func() { b.tag("-a", "v1"); refer(sourcev1.GitRepositoryRef{SemVer: "1.x"}) }, outcome{refused, "tag of v1@sha1:HEAD: not verified: it is not signed", "by eve", false}},
+		{"a tag is asked for, and none named", func() { b.trusts(b.public()); spec(verifying(sourcev1.ModeGitTag))() }, outcome{refused, "main@sha1:HEAD is not verified: spec.verify.mode Tag needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", "by eve", false}},
+		{"a lightweight tag", func() {
+			b.run("tag", "v0")
+			b.run("push", "--quiet", "origin", "v0")
+			refer(sourcev1.GitRepositoryRef{Tag: "v0"})
+		}, outcome{refused, "v0@sha1:HEAD is not verified: v0 is a lightweight tag, which nobody can sign: git tag -s -f v0, and push it", "by eve", false}},
+		{"a tag that is not signed", func() { b.tag("-a", "v1"); refer(sourcev1.GitRepositoryRef{SemVer: "1.x"}) }, outcome{refused, "v1@sha1:HEAD is not verified: the tag is not signed", "by eve", false}},
 		{"a tag that is", func() { b.tag("-s", "v1.1") }, outcome{verified, "verified: tag signed by eve (KEY)", "by eve", true}},
+		{"a signed tag under another name", func() { b.run("push", "--quiet", "origin", "refs/tags/v1.1:refs/tags/v1.2") }, outcome{refused, `v1.2@sha1:HEAD is not verified: the tag v1.2 was signed as "v1.1": somebody has given it another name`, "by eve", true}},
+		{"that name is gone", func() { b.run("push", "--quiet", "origin", ":refs/tags/v1.2") }, outcome{verified, "verified: tag signed by eve (KEY)", "by eve", true}},
+		{"the Secret has a mistake beside the key", func() { b.spoil() }, outcome{refused, "Secret shop/signers: invalid public keys: key README: it is no armored OpenPGP key, as gpg --armor --export prints it", "by eve", true}},
+		{"and the key is gone from it", func() { b.trusts(ann); b.spoil() }, outcome{refused, "Secret shop/signers: invalid public keys: key README: it is no armored OpenPGP key, as gpg --armor --export prints it", "by eve", false}},
+		{"the key is back", func() { b.trusts(b.public()) }, outcome{verified, "verified: tag signed by eve (KEY)", "by eve", true}},
 		{"the commit, too", spec(verifying(sourcev1.ModeGitTagAndHEAD)), outcome{verified, "verified: tag signed by eve (KEY), commit signed by eve (KEY)", "by eve", true}},
 		{"nothing is asked for any more", spec(nil), outcome{stored, "", "by eve", true}},
 	} {
 		t.Run(step.what, func(t *testing.T) {
 			step.change()
-			if _, err, _, _ := b.reconcile(); err != nil {
+			_, err, _, events := b.reconcile()
+			if err != nil {
 				t.Fatal(err)
+			}
+			if refused := strings.Contains(step.want.Says, " is not verified: "); refused != (len(events) == 1 && strings.Contains(events[0], "Warning VerificationError")) && refused {
+				t.Errorf("of a revision that is refused the Events say %q", events)
 			}
 			if diff := cmp.Diff(step.want, b.outcome()); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)
@@ -116,6 +131,43 @@ func TestVerify(t *testing.T) {
 				t.Errorf("the next run wrote %d times, with the Events %v", writes, events)
 			}
 		})
+	}
+}
+
+// spoil adds to the Secret what is no key.
+func (b *bench) spoil() {
+	b.t.Helper()
+	var secret corev1.Secret
+	if err := b.hub.Get(b.t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "signers"}, &secret); err != nil {
+		b.t.Fatal(err)
+	}
+	secret.Data["README"] = []byte("whose keys these are")
+	if err := b.hub.Update(b.t.Context(), &secret); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestADoubtWithoutTheRemote: a key that is taken out of the Secret counts no more, also where the remote or its credentials are gone.
+func TestADoubtWithoutTheRemote(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	ann := b.signs("ann")
+	b.run("config", "commit.gpgsign", "true")
+	b.commit("signed", nil)
+	b.trusts(ann)
+	b.create(func(o *sourcev1.GitRepository) { o.Spec.Verification = verifying("") })
+	b.mustReconcile()
+	b.signs("eve")
+	b.trusts(b.public())
+	b.update(func(o *sourcev1.GitRepository) { o.Spec.SecretRef = &meta.LocalObjectReference{Name: "missing"} })
+	if _, err, _, _ := b.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	want := outcome{
+		Conditions: []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True AuthenticationFailed", "Ready=False AuthenticationFailed", "Reconciling=True ProgressingWithRetry", "SourceVerified=False VerificationError"},
+		Says:       "no key of the Secret vouches for the artifact, and a newer one was not fetched", Artifact: "signed",
+	}
+	if diff := cmp.Diff(want, b.outcome()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -144,7 +196,7 @@ func (b *bench) outcome() outcome {
 		out.Artifact = object.Status.Artifact.Metadata["gitops.flotilla.io/commit-subject"]
 	}
 	if c := apimeta.FindStatusCondition(object.Status.Conditions, sourcev1.SourceVerifiedCondition); c != nil {
-		out.Says = strings.ReplaceAll(fingerprint.ReplaceAllString(c.Message, "KEY"), b.run("rev-parse", "HEAD")[:8], "HEAD")
+		out.Says = strings.ReplaceAll(fingerprint.ReplaceAllString(c.Message, "KEY"), b.run("rev-parse", "HEAD"), "HEAD")
 	}
 	return out
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -39,21 +39,25 @@ type sshKey struct {
 }
 
 // Parse reads the data of a Secret in Flux's format: names that end in .sshpub hold SSH keys, one in a line as in
-// authorized_keys; all others hold an armored OpenPGP key ring. Errors: ErrKeys, which names what is wrong, and shows none
-// of it.
+// authorized_keys; all others hold an armored OpenPGP key ring. Errors: ErrKeys, which names what is wrong first, and shows none
+// of it; the keys that could be read come with it.
 func Parse(secret map[string][]byte) (*Keys, error) {
 	keys := &Keys{}
+	var first error
 	for _, name := range slices.Sorted(maps.Keys(secret)) {
 		read := keys.readPGP
 		if strings.HasSuffix(name, sshSuffix) {
 			read = keys.readSSH
 		}
-		if err := read(secret[name]); err != nil {
-			return nil, fmt.Errorf("%w: key %s: %w", ErrKeys, name, err)
+		if err := read(secret[name]); err != nil && first == nil {
+			first = fmt.Errorf("%w: key %s: %w", ErrKeys, name, err)
 		}
 	}
+	if first != nil {
+		return keys, first
+	}
 	if len(keys.pgp)+len(keys.ssh) == 0 {
-		return nil, fmt.Errorf("%w: there is none: put OpenPGP keys into NAME.asc, and SSH keys into NAME%s", ErrKeys, sshSuffix)
+		return keys, fmt.Errorf("%w: there is none: put OpenPGP keys into NAME.asc, and SSH keys into NAME%s", ErrKeys, sshSuffix)
 	}
 	return keys, nil
 }
@@ -63,6 +67,9 @@ var armorBegin = []byte("-----BEGIN ")
 
 func (k *Keys) readPGP(data []byte) error {
 	begin := bytes.Index(data, armorBegin)
+	if _, _, _, _, err := ssh.ParseAuthorizedKey(data); begin < 0 && err == nil {
+		return fmt.Errorf("it is an SSH key: name it NAME%s", sshSuffix)
+	}
 	if begin < 0 {
 		return errNoPGP
 	}
@@ -80,20 +87,76 @@ func (k *Keys) readPGP(data []byte) error {
 	return nil
 }
 
+var errPrivate = errors.New("it is a private key: put only the public one there, and make a new one, as others may know it now")
+
+// private reports whether a text begins like a private key.
+func private(text []byte) bool {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return bytes.HasPrefix(line, armorBegin) && bytes.Contains(line, []byte("PRIVATE KEY"))
+}
+
 var errNoPGP = errors.New("it is no armored OpenPGP key, as gpg --armor --export prints it")
 
 func (k *Keys) readBlock(block []byte) error {
+	if private(block) {
+		return errPrivate
+	}
 	list, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(block))
 	if err != nil || len(list) == 0 {
 		return errNoPGP
 	}
 	for _, e := range list {
 		if e.PrivateKey != nil {
-			return errors.New("it is a private key: put only the public one there, as gpg --armor --export prints it, and make a new one, as others may know it now")
+			return errPrivate
+		}
+		if err := mayVouch(e.PrimaryKey); err != nil {
+			return err
 		}
 	}
-	k.pgp = append(k.pgp, list...)
+	for _, e := range list {
+		k.take(e)
+	}
 	return nil
+}
+
+// take adds an OpenPGP key. Of several copies of one key the one counts that says most of what was revoked, and of those
+// the one whose own signature is the newest: an old copy beside it must not bring back what its owner took back.
+func (k *Keys) take(e *openpgp.Entity) {
+	for i, known := range k.pgp {
+		if !bytes.Equal(known.PrimaryKey.Fingerprint, e.PrimaryKey.Fingerprint) {
+			continue
+		}
+		if was, is := revocations(known), revocations(e); is > was || is == was && selfSigned(e).After(selfSigned(known)) {
+			k.pgp[i] = e
+		}
+		return
+	}
+	k.pgp = append(k.pgp, e)
+}
+
+func revocations(e *openpgp.Entity) int {
+	n := len(e.Revocations)
+	for _, sub := range e.Subkeys {
+		n += len(sub.Revocations)
+	}
+	for _, identity := range e.Identities {
+		n += len(identity.Revocations)
+	}
+	return n
+}
+
+// selfSigned returns when a key was last signed by itself, or one of its subkeys by it.
+func selfSigned(e *openpgp.Entity) time.Time {
+	var last time.Time
+	if sig, _ := e.PrimarySelfSignature(); sig != nil {
+		last = sig.CreationTime
+	}
+	for _, sub := range e.Subkeys {
+		if sub.Sig != nil && sub.Sig.CreationTime.After(last) {
+			last = sub.Sig.CreationTime
+		}
+	}
+	return last
 }
 
 func (k *Keys) readSSH(data []byte) error {
@@ -101,6 +164,9 @@ func (k *Keys) readSSH(data []byte) error {
 	for line := range bytes.Lines(data) {
 		number++
 		line = bytes.TrimSpace(line)
+		if private(line) {
+			return errPrivate
+		}
 		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
@@ -140,6 +206,19 @@ func strong(key ssh.PublicKey) error {
 	return fmt.Errorf("keys of the type %s are not accepted: use ssh-ed25519", key.Type())
 }
 
+// mayVouch returns an error for an OpenPGP key that others may be able to sign for.
+func mayVouch(key *packet.PublicKey) error {
+	switch key.PubKeyAlgo {
+	case packet.PubKeyAlgoDSA:
+		return errors.New("it is a DSA key, which is too weak")
+	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
+		if bits, err := key.BitLength(); err != nil || bits < fewestBits {
+			return fmt.Errorf("an RSA key needs %d bits", fewestBits)
+		}
+	}
+	return nil
+}
+
 // Has reports whether a key is among them and may sign at a time. It is named by its fingerprint, as a Signer has it.
 func (k *Keys) Has(fingerprint string, at time.Time) bool {
 	for _, s := range k.ssh {
@@ -149,7 +228,7 @@ func (k *Keys) Has(fingerprint string, at time.Time) bool {
 	}
 	for _, e := range k.pgp {
 		if id, found := keyID(e, fingerprint); found {
-			_, may := e.SigningKeyById(at, id, nil)
+			_, may := e.SigningKeyById(at, id)
 			return may
 		}
 	}

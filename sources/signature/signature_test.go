@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
@@ -39,6 +39,19 @@ func entity(t testing.TB, lives time.Duration) *openpgp.Entity {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// prolong lets a key live for ever, by a signature of its own of that time that replaces the one before, as gpg does it.
+func prolong(t testing.TB, e *openpgp.Entity, now time.Time) {
+	t.Helper()
+	for name, identity := range e.Identities {
+		sig := *identity.SelfSignature
+		sig.CreationTime, sig.KeyLifetimeSecs = now, nil
+		if err := sig.SignUserId(name, e.PrimaryKey, e.PrivateKey, at(now)); err != nil {
+			t.Fatal(err)
+		}
+		identity.SelfSignature, identity.Signatures = &sig, []*packet.Signature{&sig}
+	}
 }
 
 func public(t testing.TB, kind string, serialize func(*bytes.Buffer) error) []byte {
@@ -68,7 +81,7 @@ func ring(t testing.TB, e *openpgp.Entity) []byte {
 func signPGP(t testing.TB, e *openpgp.Entity, text string, config *packet.Config) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := openpgp.ArmoredDetachSign(&out, []*openpgp.Entity{e}, strings.NewReader(text), &openpgp.SignParams{Config: config}); err != nil {
+	if err := openpgp.ArmoredDetachSign(&out, e, strings.NewReader(text), config); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -77,7 +90,7 @@ func signPGP(t testing.TB, e *openpgp.Entity, text string, config *packet.Config
 // weakly returns a signature of the SHA-1 of a text, as old programs made them.
 func weakly(t testing.TB, e *openpgp.Entity, text string) string {
 	t.Helper()
-	key, ok := e.SigningKey(now, nil)
+	key, ok := e.SigningKey(now)
 	if !ok {
 		t.Fatal("no key")
 	}
@@ -127,18 +140,21 @@ func TestVerify(t *testing.T) {
 	ann, other, brief := entity(t, 0), entity(t, 0), entity(t, 30*24*time.Hour)
 	bob, stranger := ed(t), ed(t)
 	revoked := entity(t, 0)
+	signed := made.AddDate(0, 0, 7)
+	prolonged := entity(t, 30*24*time.Hour)
+	early := signPGP(t, prolonged, text, at(signed))
+	prolong(t, prolonged, made.AddDate(0, 0, 20))
 	before := signPGP(t, revoked, text, at(made.AddDate(0, 1, 0)))
-	if err := revoked.Revoke(packet.KeyCompromised, "stolen", at(made.AddDate(0, 2, 0))); err != nil {
+	if err := revoked.RevokeKey(packet.KeyCompromised, "stolen", at(made.AddDate(0, 2, 0))); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := Parse(map[string][]byte{
-		"ann.asc": ring(t, ann), "two.asc": append(ring(t, brief), ring(t, revoked)...),
+		"ann.asc": ring(t, ann), "two.asc": append(append(ring(t, brief), ring(t, revoked)...), ring(t, prolonged)...),
 		"bob.sshpub": append([]byte("# the team\n\n"), line(bob, "bob@laptop")...),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed := made.AddDate(0, 0, 7)
 	annKey, bobKey := fingerprintOf(ann.PrimaryKey), ssh.FingerprintSHA256(bob.PublicKey())
 	for name, tc := range map[string]struct {
 		text, signature string
@@ -146,21 +162,22 @@ func TestVerify(t *testing.T) {
 		err             string
 	}{
 		"with an OpenPGP key":                         {text, signPGP(t, ann, text, at(signed)), Signer{annKey, "Ann <ann@example.com>", signed}, ""},
+		"with one that was prolonged since":           {text, early, Signer{fingerprintOf(prolonged.PrimaryKey), "Ann <ann@example.com>", signed}, ""},
 		"with an SSH key":                             {text, signSSH(t, bob, text, "git"), Signer{Key: bobKey, Name: "bob@laptop"}, ""},
 		"with white space around the signature":       {text, "\n" + signSSH(t, bob, text, "git") + "\n\n", Signer{Key: bobKey, Name: "bob@laptop"}, ""},
-		"another text, OpenPGP":                       {text + "x", signPGP(t, ann, text, at(signed)), Signer{}, "its OpenPGP signature does not fit, or is damaged or weak"},
+		"another text, OpenPGP":                       {text + "x", signPGP(t, ann, text, at(signed)), Signer{}, "its OpenPGP signature does not fit, or is damaged"},
 		"another text, SSH":                           {text + "x", signSSH(t, bob, text, "git"), Signer{}, "its SSH signature does not fit"},
-		"with an OpenPGP key of others":               {text, signPGP(t, other, text, at(signed)), Signer{}, "it is signed by an OpenPGP key that is not among those of the Secret"},
+		"with an OpenPGP key of others":               {text, signPGP(t, other, text, at(signed)), Signer{}, "it is signed by the OpenPGP key " + fingerprintOf(other.PrimaryKey) + ", which is not among those of the Secret"},
 		"with an SSH key of others":                   {text, signSSH(t, stranger, text, "git"), Signer{}, "it is signed by the SSH key " + ssh.FingerprintSHA256(stranger.PublicKey()) + ", which is not among those of the Secret"},
 		"an SSH signature of a file":                  {text, signSSH(t, bob, text, "file"), Signer{}, "its SSH signature was made for something else than Git"},
-		"with a key that has expired since":           {text, signPGP(t, brief, text, at(signed)), Signer{}, "the OpenPGP key " + fingerprintOf(brief.PrimaryKey)[24:] + " is revoked or has expired: renew it in the Secret"},
-		"with a key that is revoked now":              {text, before, Signer{}, "the OpenPGP key is revoked"},
-		"with SHA-1":                                  {text, weakly(t, ann, text), Signer{}, "its OpenPGP signature does not fit, or is damaged or weak"},
+		"with a key that has expired since":           {text, signPGP(t, brief, text, at(signed)), Signer{}, "it is signed by the OpenPGP key " + fingerprintOf(brief.PrimaryKey) + ", which is revoked or has expired: put a valid one into the Secret"},
+		"with a key that is revoked now":              {text, before, Signer{}, "it is signed by the OpenPGP key " + fingerprintOf(revoked.PrimaryKey) + ", which is revoked or has expired: put a valid one into the Secret"},
+		"with SHA-1":                                  {text, weakly(t, ann, text), Signer{}, "its OpenPGP signature is too weak: sign with SHA-256 or better, and no short or DSA key"},
 		"by nobody":                                   {text, "", Signer{}, "it is not signed"},
 		"with a certificate":                          {text, x509Begin + "\nMII\n", Signer{}, "it is signed with an X.509 certificate (S/MIME), which is not supported: sign with an OpenPGP or SSH key"},
 		"with something else":                         {text, "-----BEGIN TEA-----", Signer{}, "its signature is of no known kind"},
 		"an SSH signature that is cut off":            {text, sshBegin + "\nU1NIU0lH\n", Signer{}, "its SSH signature is damaged"},
-		"an OpenPGP signature that is cut off":        {text, pgpBegin + "\n\nU1N\n", Signer{}, "its OpenPGP signature does not fit, or is damaged or weak"},
+		"an OpenPGP signature that is cut off":        {text, pgpBegin + "\n\nU1N\n", Signer{}, "its OpenPGP signature is damaged"},
 		"an OpenPGP signature from after the present": {text, signPGP(t, ann, text, at(now.AddDate(1, 0, 0))), Signer{}, "its OpenPGP signature has expired, or is from a time to come"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,6 +218,36 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestCopiesOfAKey: an old copy of a key beside a new one does not bring back what its owner took back, in whatever order they
+// are.
+func TestCopiesOfAKey(t *testing.T) {
+	const text = "x"
+	revoked, prolonged := entity(t, 0), entity(t, 30*24*time.Hour)
+	stolen, early := signPGP(t, revoked, text, at(made)), signPGP(t, prolonged, text, at(made))
+	before, old := ring(t, revoked), ring(t, prolonged)
+	if err := revoked.RevokeKey(packet.KeyCompromised, "stolen", at(made.AddDate(0, 2, 0))); err != nil {
+		t.Fatal(err)
+	}
+	prolong(t, prolonged, made.AddDate(0, 0, 20))
+	for name, secret := range map[string]map[string][]byte{
+		"the old ones first": {"a.asc": append(before, old...), "b.asc": append(ring(t, revoked), ring(t, prolonged)...)},
+		"the old ones last":  {"b.asc": append(before, old...), "a.asc": append(ring(t, revoked), ring(t, prolonged)...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys, err := Parse(secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if who, err := keys.Verify([]byte(text), stolen, now); err == nil || keys.Has(fingerprintOf(revoked.PrimaryKey), now) {
+				t.Errorf("what is revoked counts as %+v", who)
+			}
+			if _, err := keys.Verify([]byte(text), early, now); err != nil || !keys.Has(fingerprintOf(prolonged.PrimaryKey), now) {
+				t.Errorf("what was prolonged does not count: %v", err)
+			}
+		})
+	}
+}
+
 // TestParse is about Secrets that do not hold public keys.
 func TestParse(t *testing.T) {
 	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // refused
@@ -221,18 +268,21 @@ func TestParse(t *testing.T) {
 		secret map[string][]byte
 		want   string
 	}{
-		"each kind":               {map[string][]byte{"a.asc": ring(t, ann), "b.sshpub": append(line(signer(t, strong), ""), line(signer(t, curve), "")...)}, ""},
-		"another end":             {map[string][]byte{"a.gpg": ring(t, ann)}, ""},
-		"none":                    {nil, "invalid public keys: there is none: put OpenPGP keys into NAME.asc, and SSH keys into NAME.sshpub"},
-		"a comment only":          {map[string][]byte{"b.sshpub": []byte("# nobody\n")}, "invalid public keys: there is none: put OpenPGP keys into NAME.asc, and SSH keys into NAME.sshpub"},
-		"no armor":                {map[string][]byte{"a.asc": []byte("secret words")}, "invalid public keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export prints it"},
-		"a signature":             {map[string][]byte{"a.asc": []byte(signPGP(t, ann, "x", nil))}, "invalid public keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export prints it"},
-		"a second one is damaged": {map[string][]byte{"a.asc": append(ring(t, ann), ring(t, ann)[:200]...)}, "invalid public keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export prints it"},
-		"a private one":           {map[string][]byte{"a.asc": private}, "invalid public keys: key a.asc: it is a private key: put only the public one there, as gpg --armor --export prints it, and make a new one, as others may know it now"},
-		"a short RSA key":         {map[string][]byte{"b.sshpub": line(signer(t, weak), "")}, "invalid public keys: key b.sshpub: line 1: an RSA key needs 2048 bits"},
-		"options":                 {map[string][]byte{"b.sshpub": append([]byte("cert-authority "), line(bob, "")...)}, `invalid public keys: key b.sshpub: line 1 has options before the key, such as "cert-authority", which are not looked at: remove them`},
-		"no key in the second":    {map[string][]byte{"b.sshpub": append(line(bob, ""), "secret words\n"...)}, "invalid public keys: key b.sshpub: line 2 is no public SSH key, as in authorized_keys"},
-		"empty":                   {map[string][]byte{"b.sshpub": {}}, "invalid public keys: key b.sshpub: it is empty"},
+		"each kind":                            {map[string][]byte{"a.asc": ring(t, ann), "b.sshpub": append(line(signer(t, strong), ""), line(signer(t, curve), "")...)}, ""},
+		"another end":                          {map[string][]byte{"a.gpg": ring(t, ann)}, ""},
+		"none":                                 {nil, "invalid public keys: there is none: put OpenPGP keys into NAME.asc, and SSH keys into NAME.sshpub"},
+		"a comment only":                       {map[string][]byte{"b.sshpub": []byte("# nobody\n")}, "invalid public keys: there is none: put OpenPGP keys into NAME.asc, and SSH keys into NAME.sshpub"},
+		"no armor":                             {map[string][]byte{"a.asc": []byte("secret words")}, "invalid public keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export prints it"},
+		"a signature":                          {map[string][]byte{"a.asc": []byte(signPGP(t, ann, "x", nil))}, "invalid public keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export prints it"},
+		"a second one is damaged":              {map[string][]byte{"a.asc": append(ring(t, ann), ring(t, ann)[:200]...)}, "invalid public keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export prints it"},
+		"a private SSH key":                    {map[string][]byte{"b.sshpub": []byte("-----BEGIN OPENSSH PRIVATE KEY-----\nx\n")}, "invalid public keys: key b.sshpub: it is a private key: put only the public one there, and make a new one, as others may know it now"},
+		"a private SSH key under another name": {map[string][]byte{"id": []byte("-----BEGIN OPENSSH PRIVATE KEY-----\nx\n")}, "invalid public keys: key id: it is a private key: put only the public one there, and make a new one, as others may know it now"},
+		"an SSH key under another name":        {map[string][]byte{"id_ed25519.pub": line(bob, "bob")}, "invalid public keys: key id_ed25519.pub: it is an SSH key: name it NAME.sshpub"},
+		"a private one":                        {map[string][]byte{"a.asc": private}, "invalid public keys: key a.asc: it is a private key: put only the public one there, and make a new one, as others may know it now"},
+		"a short RSA key":                      {map[string][]byte{"b.sshpub": line(signer(t, weak), "")}, "invalid public keys: key b.sshpub: line 1: an RSA key needs 2048 bits"},
+		"options":                              {map[string][]byte{"b.sshpub": append([]byte("cert-authority "), line(bob, "")...)}, `invalid public keys: key b.sshpub: line 1 has options before the key, such as "cert-authority", which are not looked at: remove them`},
+		"no key in the second":                 {map[string][]byte{"b.sshpub": append(line(bob, ""), "secret words\n"...)}, "invalid public keys: key b.sshpub: line 2 is no public SSH key, as in authorized_keys"},
+		"empty":                                {map[string][]byte{"b.sshpub": {}}, "invalid public keys: key b.sshpub: it is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse(tc.secret)

@@ -2,14 +2,18 @@ package signature
 
 import (
 	"bytes"
+	"crypto"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 )
@@ -35,7 +39,7 @@ const (
 	sshNamespace = "git"
 )
 
-// Verify returns who signed text. The key has to be valid both when it signed, by what the signature says, and now.
+// Verify returns who signed text. The key has to be valid now, as the Secret has it.
 // Errors: ErrNotVerified, which says why.
 func (k *Keys) Verify(text []byte, signature string, now time.Time) (Signer, error) {
 	var who Signer
@@ -59,30 +63,62 @@ func (k *Keys) Verify(text []byte, signature string, now time.Time) (Signer, err
 }
 
 func (k *Keys) verifyPGP(text []byte, signature string, now time.Time) (Signer, error) {
+	armored, err := armor.Decode(strings.NewReader(signature))
+	if err != nil || armored.Type != openpgp.SignatureType {
+		return Signer{}, errDamaged
+	}
+	packets, err := io.ReadAll(io.LimitReader(armored.Body, longestSignature))
+	if err != nil {
+		return Signer{}, errDamaged
+	}
 	config := &packet.Config{Time: func() time.Time { return now }}
-	made, by, err := openpgp.VerifyArmoredDetachedSignature(k.pgp, bytes.NewReader(text), strings.NewReader(signature), config)
+	made, by, err := openpgp.VerifyDetachedSignature(k.pgp, bytes.NewReader(text), bytes.NewReader(packets), config)
 	switch {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
-		return Signer{}, errors.New("it is signed by an OpenPGP key that is not among those of the Secret")
-	case errors.Is(err, pgperrors.ErrKeyExpired):
-		return Signer{}, errors.New("the OpenPGP key had expired when it was signed")
-	case errors.Is(err, pgperrors.ErrKeyRevoked):
-		return Signer{}, errors.New("the OpenPGP key is revoked")
+		return Signer{}, fmt.Errorf("it is signed by the OpenPGP key %s, which is not among those of the Secret", issuerOf(packets))
+	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrKeyRevoked):
+		return Signer{}, fmt.Errorf("it is signed by the OpenPGP key %s, which is revoked or has expired: put a valid one into the Secret", issuerOf(packets))
 	case errors.Is(err, pgperrors.ErrSignatureExpired):
 		return Signer{}, errors.New("its OpenPGP signature has expired, or is from a time to come")
 	case err != nil:
-		return Signer{}, errors.New("its OpenPGP signature does not fit, or is damaged or weak")
+		return Signer{}, errors.New("its OpenPGP signature does not fit, or is damaged")
 	}
-	id := *made.IssuerKeyId
-	key, may := by.SigningKeyById(now, id, config)
+	key, may := by.SigningKeyById(now, *made.IssuerKeyId)
 	if !may {
-		return Signer{}, fmt.Errorf("the OpenPGP key %016X is revoked or has expired: renew it in the Secret", id)
+		return Signer{}, fmt.Errorf("it is signed by the OpenPGP key %s, which may not sign", issuerOf(packets))
+	}
+	if weak[made.Hash] || mayVouch(key.PublicKey) != nil {
+		return Signer{}, errors.New("its OpenPGP signature is too weak: sign with SHA-256 or better, and no short or DSA key")
 	}
 	who := Signer{Key: fingerprintOf(key.PublicKey), Signed: made.CreationTime}
-	if _, identity := by.PrimaryIdentity(now, config); identity != nil {
+	if identity := by.PrimaryIdentity(); identity != nil {
 		who.Name = identity.Name
 	}
 	return who, nil
+}
+
+// longestSignature is how many bytes of an OpenPGP signature are read.
+const longestSignature = 1 << 20
+
+var errDamaged = errors.New("its OpenPGP signature is damaged")
+
+// weak are the hashes for which others may find another text.
+var weak = map[crypto.Hash]bool{crypto.MD5: true, crypto.SHA1: true, crypto.RIPEMD160: true}
+
+// issuerOf returns the key that an OpenPGP signature names as its own, as it says itself.
+func issuerOf(packets []byte) string {
+	p, err := packet.Read(bytes.NewReader(packets))
+	sig, ok := p.(*packet.Signature)
+	switch {
+	case err != nil || !ok:
+		return "that it does not name"
+	case len(sig.IssuerFingerprint) > 0:
+		return strings.ToUpper(hex.EncodeToString(sig.IssuerFingerprint))
+	case sig.IssuerKeyId != nil:
+		return fmt.Sprintf("%016X", *sig.IssuerKeyId)
+	default:
+		return "that it does not name"
+	}
 }
 
 func (k *Keys) verifySSH(text []byte, signature string) (Signer, error) {

@@ -6,6 +6,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -107,5 +108,31 @@ func TestInUse(t *testing.T) {
 				t.Errorf("error %v, in use (-want +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// TestVerified: what was applied before its source asked for signatures is not brought back.
+func TestVerified(t *testing.T) {
+	record := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a", Objects: "sha256:b"}
+	verify := &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitHEAD}
+	signed := map[string]string{"revision": "main@sha1:1", "gitops.flotilla.io/commit-signing-key": "A1"}
+	for name, tc := range map[string]struct {
+		history []map[string]string
+		verify  *sourcev1.GitRepositoryVerification
+		want    bool
+	}{
+		"nothing is asked for":            {nil, nil, true},
+		"it was signed":                   {[]map[string]string{{"revision": "main@sha1:2"}, signed}, verify, true},
+		"it was not":                      {[]map[string]string{{"revision": "main@sha1:1"}}, verify, false},
+		"another one was":                 {[]map[string]string{{"revision": "main@sha1:2", "gitops.flotilla.io/commit-signing-key": "A1"}}, verify, false},
+		"nothing is known of it any more": {nil, verify, false},
+	} {
+		var status kustomizev1.KustomizationStatus
+		for _, metadata := range tc.history {
+			status.History = append(status.History, meta.Snapshot{Metadata: metadata})
+		}
+		if got := lastgood.Verified(status, record, tc.verify); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
 	}
 }

@@ -2,10 +2,14 @@ package lastgood
 
 import (
 	"fmt"
+	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 )
 
 // Record identifies what a Kustomization applied last as a whole, whether it became healthy or not. If only a part was
@@ -21,6 +25,14 @@ type Record struct {
 
 // Whole reports whether it is known what was applied.
 func (r Record) Whole() bool { return r.Objects != "" && r.Artifact != "" && r.Revision != "" }
+
+// Verified reports whether the commit of a record has the signatures that its source asks for by now, as they were verified
+// when it was applied.
+func Verified(status kustomizev1.KustomizationStatus, r Record, verify *sourcev1.GitRepositoryVerification) bool {
+	return verify == nil || slices.ContainsFunc(status.History, func(s meta.Snapshot) bool {
+		return s.Metadata["revision"] == r.Revision && provenance.Vouched(verify, s.Metadata)
+	})
+}
 
 // unknown is written in place of a field that is not known.
 const unknown = "-"

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -22,6 +23,8 @@ type Object struct {
 	Text []byte
 	// Signature is armored; empty for none.
 	Signature string
+	// Name is the name that a tag was signed with; empty for a commit, and for a tag that has none, or several.
+	Name string
 }
 
 var fullHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
@@ -36,8 +39,11 @@ func Commit(raw []byte) (Object, error) {
 	if !found {
 		head = bytes.TrimSuffix(raw, []byte("\n"))
 	}
+	if !ordered(head) {
+		return Object{}, fmt.Errorf("%w: a commit whose headers are not in order", ErrMalformed)
+	}
 	var text, signature bytes.Buffer
-	trees, signatures, within := 0, 0, notSigned
+	signatures, within := 0, notSigned
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
 		begins := !bytes.HasPrefix(line, []byte(" ")) // otherwise it goes on with the header before
 		content := bytes.TrimPrefix(line, []byte(" "))
@@ -55,18 +61,37 @@ func Commit(raw []byte) (Object, error) {
 		if begins && within == 0 {
 			signatures++
 		}
-		if begins && bytes.HasPrefix(line, []byte("tree ")) {
-			trees++
-		}
 	}
-	if trees != 1 || signatures > 1 || bytes.IndexByte(head, 0) >= 0 {
-		return Object{}, fmt.Errorf("%w: a commit with %d trees and %d signatures", ErrMalformed, trees, signatures)
+	if signatures > 1 || bytes.IndexByte(head, 0) >= 0 {
+		return Object{}, fmt.Errorf("%w: a commit with %d signatures, or bytes that are no text", ErrMalformed, signatures)
 	}
 	if found {
 		text.WriteByte('\n')
 		text.Write(message)
 	}
 	return Object{Text: text.Bytes(), Signature: signature.String()}, nil
+}
+
+// leading are the headers with which each commit begins, in their order; there may be several parents, or none.
+var leading = [][]byte{[]byte("tree "), []byte("parent "), []byte("author "), []byte("committer ")}
+
+// ordered reports whether a commit begins with its tree, its parents, its author and its committer, and says none of them again.
+func ordered(head []byte) bool {
+	const parent = 1
+	next := 0
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		at := slices.IndexFunc(leading, func(header []byte) bool { return bytes.HasPrefix(line, header) })
+		switch {
+		case at < 0 && next < len(leading): // something else is in between
+			return false
+		case at < 0, at == parent && next == parent:
+		case at == next, at == parent+1 && next == parent:
+			next = at + 1
+		default:
+			return false
+		}
+	}
+	return next == len(leading)
 }
 
 // notSigned is for a header that is no signature.
@@ -90,7 +115,7 @@ func Tag(raw []byte) Object {
 			at = i + 1
 		}
 	}
-	return Object{Text: raw[:at], Signature: string(raw[at:])}
+	return Object{Text: raw[:at], Signature: string(raw[at:]), Name: nameOf(raw)}
 }
 
 // Target returns what a tag points at, by its first two headers, of which there must be one each. Errors: ErrMalformed.
@@ -113,4 +138,19 @@ func Target(raw []byte) (plumbing.Hash, plumbing.ObjectType, error) {
 		return plumbing.ZeroHash, 0, refused
 	}
 	return plumbing.NewHash(string(target)), parsed, nil
+}
+
+// nameOf returns the name of a tag; empty if it has none, or several.
+func nameOf(raw []byte) string {
+	head, _, _ := bytes.Cut(raw, []byte("\n\n"))
+	name, found := "", 0
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		if rest, ok := bytes.CutPrefix(line, []byte("tag ")); ok {
+			name, found = string(rest), found+1
+		}
+	}
+	if found != 1 {
+		return ""
+	}
+	return name
 }

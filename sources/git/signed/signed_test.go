@@ -14,6 +14,7 @@ const (
 	treeLine   = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n"
 	otherTree  = "tree 1111111111111111111111111111111111111111\n"
 	people     = "author A <a@b.c> 1700000000 +0000\ncommitter A <a@b.c> 1700000000 +0000\n"
+	parents    = "parent 2222222222222222222222222222222222222222\nparent 3333333333333333333333333333333333333333\n"
 	gpgsig     = "gpgsig -----BEGIN SSH SIGNATURE-----\n abc\n -----END SSH SIGNATURE-----\n"
 	gpgsigText = "-----BEGIN SSH SIGNATURE-----\nabc\n-----END SSH SIGNATURE-----\n"
 )
@@ -37,7 +38,12 @@ func TestCommit(t *testing.T) {
 		"a tree after the signature":     {treeLine + people + gpgsig + otherTree + "\nx", "", "", true},
 		"no tree":                        {people + gpgsig + "\nx", "", "", true},
 		"a byte that ends text":          {treeLine + people + "x \x00\n" + gpgsig + "\nx", "", "", true},
-		"a line that belongs to nothing": {" x\n" + treeLine + people + gpgsig + "\nx", " x\n" + treeLine + people + "\nx", gpgsigText, false},
+		"a line that belongs to nothing": {" x\n" + treeLine + people + gpgsig + "\nx", "", "", true},
+		"a header before the author":     {treeLine + "gpgsig-sha256 x\n y\n" + people + gpgsig + "\nx", "", "", true},
+		"with parents":                   {treeLine + parents + people + gpgsig + "\nx", treeLine + parents + people + "\nx", gpgsigText, false},
+		"a parent after the author":      {treeLine + people + parents + gpgsig + "\nx", "", "", true},
+		"without an author":              {treeLine + gpgsig + "\nx", "", "", true},
+		"the author twice":               {treeLine + people + people + gpgsig + "\nx", "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Commit([]byte(tc.raw))
@@ -85,6 +91,12 @@ func TestTarget(t *testing.T) {
 // TestTag is about what of a tag is signed: all before the last signature in it, as Git has it.
 func TestTag(t *testing.T) {
 	const head, pgp, ssh = "object 1\ntype commit\ntag v1\n\nmessage\n", "-----BEGIN PGP SIGNATURE-----\nabc\n", "-----BEGIN SSH SIGNATURE-----\nabc\n"
+	if got := Tag([]byte(head + ssh)).Name; got != "v1" {
+		t.Errorf("its name is %q", got)
+	}
+	if got := Tag([]byte("object 1\ntag v1\ntag v2\n\n" + ssh)).Name; got != "" {
+		t.Errorf("of two names it has %q", got)
+	}
 	for name, tc := range map[string]struct{ raw, text, signature string }{
 		"not signed":                {head, head, ""},
 		"signed":                    {head + ssh, head, ssh},

@@ -13,6 +13,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -31,13 +32,30 @@ func RepositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
 	case sourcev1.VerificationError:
-		return "have the commit signed by who may, or add the public key to the Secret that spec.verify names, then: " + again
+		return verificationNext(r, ready.Message) + ", then: " + again
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":
 		return cmp.Or(allowance(ready.Message), "put right what it says, then: "+again)
 	default:
 		return "put right what it says, then: " + again
+	}
+}
+
+// verificationNext returns what to do about a revision, or keys, with which nothing can be verified.
+func verificationNext(r *sourcev1.GitRepository, message string) string {
+	edit := "flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
+	switch {
+	case r.Spec.Verification == nil:
+		return "put right what it says"
+	case provenance.Refused(r).Revision == "": // it is about the Secret
+		return "put the public keys whose signatures count into the Secret " + r.Spec.Verification.SecretRef.Name + inNamespace(r.Namespace)
+	case strings.Contains(message, "spec.verify.mode"):
+		return "correct spec.ref or spec.verify.mode: " + edit
+	case strings.Contains(message, "lightweight tag"), strings.Contains(message, "the tag"):
+		return "have the tag signed with one of the keys of the Secret " + r.Spec.Verification.SecretRef.Name + ", or add the signer's public key there"
+	default:
+		return "have the commit signed with one of the keys of the Secret " + r.Spec.Verification.SecretRef.Name + ", or add the signer's public key there"
 	}
 }
 
