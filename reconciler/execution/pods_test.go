@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -38,7 +39,9 @@ func TestAWorkSaysWhyItsPodsDoNotStart(t *testing.T) {
 		{what: "it is ready", health: workv1alpha1.ResourceHealthy, after: 10 * time.Second},
 	} {
 		clock.SetTime(clock.Now().Add(step.after))
-		e.observed, e.asked = ours(func(o *members.Observed) { o.Health = step.health }), nil
+		e.observed, e.asked = ours(func(o *members.Observed) {
+			o.Health, o.Status = step.health, &runtime.RawExtension{Raw: []byte(`{"replicas":5,"updatedReplicas":5}`)}
+		}), nil
 		s := &state{key: workKey, work: work, member: e}
 		next, err := loopOf(t, w, s)
 		if err != nil {
