@@ -59,7 +59,7 @@ func unchanged(ctx context.Context, b Builder, s *state) (bool, error) {
 // here: the wait is then not blamed on it.
 func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
 	next, err := r.before.awaitDependencies(ctx, s)
-	if err != nil {
+	if outcome := loop.As(err, ""); outcome != nil && outcome.Class != loop.ClassStalled {
 		same, unread := unchanged(ctx, r.deps.Builder, s) // the build reports an artifact that cannot be read
 		s.unchanged = same && unread == nil
 	}

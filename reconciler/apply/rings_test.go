@@ -143,6 +143,31 @@ func TestKustomizationsThatDependOnEachOtherInARing(t *testing.T) {
 	}
 }
 
+// Each commit that finds a Kustomization in a ring is tried by it, even one that changes none of its files: its status says
+// so, and none of a commit that was applied before.
+func TestACommitOfARingIsTriedByAllOfIt(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{"app/children.yaml": dependent("one") + dependent("two", "one"), "one/config.yaml": named("a"), "two/config.yaml": named("b")}
+	first := w.commit(files)
+	w.kustomization("web")
+	t.Cleanup(func() { w.remove("one"); w.remove("two") })
+	for _, name := range []string{"web", "one", "two"} {
+		w.ready(name, first)
+	}
+	files["app/children.yaml"] = dependent("one", "two") + dependent("two", "one")
+	w.awaitReason("one", w.commit(files), dependencies.ReasonCycle)
+	files["readme"] = "says nothing of it"
+	next := w.commit(files)
+	for _, name := range []string{"one", "two"} {
+		w.awaitReason(name, next, dependencies.ReasonCycle)
+	}
+	files["app/children.yaml"] = dependent("one") + dependent("two", "one")
+	mended := w.commit(files)
+	for _, name := range []string{"web", "one", "two"} {
+		w.ready(name, mended)
+	}
+}
+
 // A Kustomization that waits for the health of a child which depends on it waits for itself: the child names both, and so
 // does the parent, long before the time for health is up.
 func TestAChildThatDependsOnItsParentThatWaits(t *testing.T) {

@@ -24,7 +24,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
-	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -287,7 +286,7 @@ func (s *sources) shares(t recipient) []comment.Share {
 		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
 		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend, Waits: s.waits[ks.Name].name, Meant: s.waits[ks.Name].meant}}
 		share.Reason, share.Retired = reasonOf(ks), isRetired(ks, s.applied)
-		share.Unchanged = there && commitOf(inventory.Changed(&ks.Status)) != s.commit
+		share.Unchanged = there && commitOf(changed(ks)) != s.commit
 		if cs := s.ofEach[statusName(ks.Name, of.provider)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
 			share.State, share.Description, share.Places = stateOf(cs.Spec.State), cs.Spec.Description, placesOf(cs.Spec.ClusterStates)
 			if c := cs.Spec.Clusters; c != nil {

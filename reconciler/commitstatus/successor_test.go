@@ -100,8 +100,13 @@ func (h *handover) fetched(revision string) {
 
 func (h *handover) kustomization(change func(*kustomizev1.Kustomization)) {
 	h.t.Helper()
+	h.change(client.ObjectKey{Namespace: "shop", Name: "web"}, change)
+}
+
+func (h *handover) change(key client.ObjectKey, change func(*kustomizev1.Kustomization)) {
+	h.t.Helper()
 	ks := &kustomizev1.Kustomization{}
-	if err := h.hub.Get(h.t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, ks); err != nil {
+	if err := h.hub.Get(h.t.Context(), key, ks); err != nil {
 		h.t.Fatal(err)
 	}
 	change(ks)
@@ -130,6 +135,62 @@ func (h *handover) noted(revision string, ready metav1.ConditionStatus, reason, 
 func (h *handover) applied(revision string) {
 	h.t.Helper()
 	h.noted(revision, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+revision)
+}
+
+// unchanged is that a revision is applied that changes nothing of what an earlier one did.
+func (h *handover) unchanged(since, revision string) {
+	h.t.Helper()
+	h.fetched(revision)
+	h.applied(revision)
+	h.kustomization(func(ks *kustomizev1.Kustomization) { recordUnchanged(ks, since, revision) })
+}
+
+func recordUnchanged(ks *kustomizev1.Kustomization, since, revision string) {
+	ks.Status.History = meta.History{{Metadata: map[string]string{"revision": revision, gitopsv1alpha1.ChangedKey: since}}}
+}
+
+// made is that a Kustomization of a source has applied a revision which changes the one that is told of.
+func (h *handover) made(source, revision string) {
+	h.t.Helper()
+	h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Labels = inventory.OwnerLabels(parentKey) })
+	h.parent(func(ks *kustomizev1.Kustomization) {
+		ks.Spec.SourceRef = kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: source}
+		ks.Status.LastAttemptedRevision, ks.Status.LastAppliedRevision = revision, revision
+		recordUnchanged(ks, revision, revision)
+	})
+}
+
+// unchangedParent is that it has applied a revision since which changes nothing of that.
+func (h *handover) unchangedParent(since, revision string) {
+	h.t.Helper()
+	h.parent(func(ks *kustomizev1.Kustomization) {
+		ks.Status.LastAttemptedRevision, ks.Status.LastAppliedRevision = revision, revision
+		recordUnchanged(ks, since, revision)
+	})
+}
+
+var parentKey = client.ObjectKey{Namespace: "shop", Name: "parent"}
+
+func (h *handover) parent(change func(*kustomizev1.Kustomization)) {
+	h.t.Helper()
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: parentKey.Namespace, Name: parentKey.Name}}
+	if err := client.IgnoreAlreadyExists(h.hub.Create(h.t.Context(), ks)); err != nil {
+		h.t.Fatal(err)
+	}
+	h.change(parentKey, change)
+}
+
+// addressed is that the Provider has an address, whatever the source is.
+func (h *handover) addressed() {
+	h.t.Helper()
+	forge := &notificationv1beta3.Provider{}
+	if err := h.hub.Get(h.t.Context(), client.ObjectKey{Namespace: "shop", Name: "forge"}, forge); err != nil {
+		h.t.Fatal(err)
+	}
+	forge.Spec.Address = "https://git.example.com/acme/fleet"
+	if err := h.hub.Update(h.t.Context(), forge); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // looks has the loop look until it has nothing more to wait for, and keeps what it tells.
@@ -257,17 +318,69 @@ func TestHandovers(t *testing.T) {
 		},
 		"its source is another one, which it may not read": {
 			steps: func(h *handover) {
-				forge := &notificationv1beta3.Provider{}
-				if err := h.hub.Get(h.t.Context(), client.ObjectKey{Namespace: "shop", Name: "forge"}, forge); err != nil {
-					h.t.Fatal(err)
-				}
-				forge.Spec.Address = "https://git.example.com/acme/fleet" // whatever the source is
-				if err := h.hub.Update(h.t.Context(), forge); err != nil {
-					h.t.Fatal(err)
-				}
+				h.addressed()
 				h.green(revisionA)
 				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Namespace = "theirs" })
 				h.noted(revisionA, metav1.ConditionFalse, "AccessDenied", "the source GitRepository theirs/fleet is in another namespace")
+				h.looks()
+			},
+			want: []string{greenA},
+		},
+		"the next one, which changes none of its files, has it wait for itself, and the one after that does not": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.made("fleet", revisionA)
+				h.unchanged(revisionA, revisionB) // with the spec of before
+				h.looks()
+				h.made("fleet", revisionB)
+				h.noted(revisionB, metav1.ConditionFalse, "DependencyCycle", "web depends on db, and that on web")
+				h.looks()
+				h.made("fleet", revisionC)
+				h.unchanged(revisionA, revisionC)
+				h.looks()
+			},
+			want: []string{greenA, "b error: DependencyCycle: web depends on db, and that on web", "c success: 1/1 clusters ready"},
+		},
+		"the next one names a folder that only another one has": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.made("fleet", revisionB)
+				h.unchanged(revisionA, revisionB)
+				h.noted(revisionB, metav1.ConditionFalse, inventory.ReasonPathNotFound, "there is no ./new")
+				h.looks()
+			},
+			want: []string{greenA, "b error: PathNotFound: there is no ./new"},
+		},
+		"somebody edits it so that it waits for itself, at a commit that changed nothing": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.made("fleet", revisionA)
+				h.unchanged(revisionA, revisionB)
+				h.unchangedParent(revisionA, revisionB)
+				h.noted(revisionB, metav1.ConditionFalse, "DependencyCycle", "web depends on db, and that on web")
+				h.looks()
+				h.unchanged(revisionA, revisionB)
+				h.looks()
+			},
+			want: []string{greenA, "b pending: DependencyCycle: web depends on db, and that on web", greenB},
+		},
+		"who made it is of another source": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.made("other", revisionA)
+				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.kubeConfig is not supported yet")
+				h.looks()
+				h.applied(revisionA)
+				h.looks()
+			},
+			want: []string{greenA, "a pending: NotSupported: spec.kubeConfig is not supported yet", greenA},
+		},
+		"its source is another one, of a kind that is not supported": {
+			steps: func(h *handover) {
+				h.addressed()
+				h.green(revisionA)
+				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Kind = "Bucket" })
+				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.sourceRef.kind Bucket is not supported yet")
 				h.looks()
 			},
 			want: []string{greenA},

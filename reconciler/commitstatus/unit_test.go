@@ -90,6 +90,7 @@ func TestJudgement(t *testing.T) {
 		tried      string // last, by its history; empty: it has none
 		generation int64  // beyond the one that was observed
 		suspended  bool
+		since      bool // what is refused was asked for since
 		parts      []rollup.Part
 		wantState  gitopsv1alpha1.CommitState
 		wantText   string
@@ -132,8 +133,12 @@ func TestJudgement(t *testing.T) {
 			wantState: gitopsv1alpha1.CommitError, wantText: `PathNotFound: spec.path "./new": path not found`,
 		},
 		"it stands, and a folder that only a later commit has is asked for since": {
-			conditions: []metav1.Condition{condition("Ready", "False", "PathNotFound", `spec.path "./new": path not found`)}, applied: rev,
+			conditions: []metav1.Condition{condition("Ready", "False", "PathNotFound", `spec.path "./new": path not found`)}, applied: rev, since: true,
 			wantState: gitopsv1alpha1.CommitPending, wantText: `PathNotFound: spec.path "./new": path not found`,
+		},
+		"it stands, and names a folder itself that it does not have": {
+			conditions: []metav1.Condition{condition("Ready", "False", "PathNotFound", `spec.path "./new": path not found`)}, applied: rev,
+			wantState: gitopsv1alpha1.CommitError, wantText: `PathNotFound: spec.path "./new": path not found`,
 		},
 		"it stands, and something else is wrong since": {
 			conditions: []metav1.Condition{condition("Ready", "False", "BuildFailed", "app/x.yaml: broken")}, applied: rev,
@@ -187,7 +192,7 @@ func TestJudgement(t *testing.T) {
 			if tc.tried != "" {
 				ks.Status.History = meta.History{{Metadata: map[string]string{"revision": tc.tried}}}
 			}
-			state, text := byConditions(ks)
+			state, text := byConditions(ks, tc.since)
 			if state == "" {
 				state, text = byRollup(ks, rollup.Revision(tc.parts), len(tc.parts), 3)
 			}

@@ -56,10 +56,10 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	if commitOf(s.ks.Status.LastAttemptedRevision) == "" {
 		return loop.Next{Done: true}, nil
 	}
-	if source, ok := sourceKeyOf(s.ks); ok && source.Namespace != s.ks.Namespace && !r.opts.AllowCrossNamespace {
+	if source, ok := sourceKeyOf(s.ks); !ok || source.Namespace != s.ks.Namespace && !r.opts.AllowCrossNamespace {
 		return loop.Next{Done: true}, nil // which may not be read, so that it is at none: the one before is none of this
 	}
-	s.verdict = verdict{revision: s.ks.Status.LastAttemptedRevision, changed: inventory.Changed(&s.ks.Status)}
+	s.verdict = verdict{revision: s.ks.Status.LastAttemptedRevision, changed: changed(s.ks)}
 	v := &s.verdict
 	for i := range s.targets {
 		s.targets[i].revision = v.revisionFor(s.targets[i], s.existing[s.targets[i].name])
@@ -72,7 +72,11 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	entries = slices.DeleteFunc(entries, func(e inventory.Entry) bool { return slices.Contains(leaving, e.ID) })
 	removed := append(inventory.Removed(s.ks.Status), leaving...)
 	r.followed.own(s.key, entries, removed)
-	if v.state, v.description = byConditions(s.ks); v.state != "" {
+	since, err := r.asksSince(ctx, s.ks)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if v.state, v.description = byConditions(s.ks, since); v.state != "" {
 		if v.state == gitopsv1alpha1.CommitPending && s.ks.Spec.Suspend {
 			v.state, v.description = gitopsv1alpha1.CommitError, "not applied: the Kustomization is suspended"
 		}
@@ -129,8 +133,9 @@ func commitOf(text string) string {
 }
 
 // byConditions judges by what the apply came to. No state means that the
-// revision stands on the hub, so that the members have the word.
-func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, string) {
+// revision stands on the hub, so that the members have the word. since says that what is refused was asked for since
+// the revision was applied: a later commit may have it, or mend it.
+func byConditions(ks *kustomizev1.Kustomization, since bool) (gitopsv1alpha1.CommitState, string) {
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	healthy := apimeta.FindStatusCondition(ks.Status.Conditions, meta.HealthyCondition)
 	switch {
@@ -142,8 +147,8 @@ func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, st
 		return "", ""
 	case ready.Status == metav1.ConditionUnknown && healthy != nil && healthy.Reason == ready.Reason && healthy.Message == ready.Message:
 		return "", "" // applied, and its health is being waited for
-	case ready.Reason == inventory.ReasonPathNotFound && ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision:
-		return gitopsv1alpha1.CommitPending, ready.Reason + ": " + ready.Message // it was applied: a later commit may have what is asked for since
+	case since:
+		return gitopsv1alpha1.CommitPending, ready.Reason + ": " + ready.Message
 	case ready.Status == metav1.ConditionFalse && !slices.Contains(passing, ready.Reason):
 		return gitopsv1alpha1.CommitError, ready.Reason + ": " + ready.Message
 	default:

@@ -37,11 +37,11 @@ func Written(status *kustomizev1.KustomizationStatus, digest string) {
 var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey, gitopsv1alpha1.TerminatingKey, gitopsv1alpha1.EditedKey}
 
 // Remember adds an outcome to the history of a status, unless it equals the last one. A revision that could not be
-// built adds none, but the next success after it counts as a change.
+// built adds none, but the next success after it counts as a change; so does one that cannot be built with a new spec.
 func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {
 	last := status.History.Latest()
 	if o.Digest == "" {
-		if last != nil && o.Revision != status.LastAppliedRevision {
+		if last != nil && (o.Anew || o.Revision != status.LastAppliedRevision) {
 			delete(last.Metadata, gitopsv1alpha1.ChangedKey)
 		}
 		return

@@ -32,6 +32,8 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 		"one cannot be built":               {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}}, "2"},
 		"that one is taken back":            {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "3"},
 		"the applied one is built in vain":  {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "1"},
+		"its next spec cannot be built":     {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"2", "", "BuildFailed", true}}, "2"},
+		"that is mended":                    {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"2", "", "BuildFailed", true}, {"3", "a", success, true}}, "3"},
 		"one never ends, and is taken back": {[]outcome{{"1", "a", success, false}, {"2", "b", "", false}, {"3", "a", success, false}}, "3"},
 		"its spec is another one":           {[]outcome{{"1", "a", success, false}, {"2", "a", success, true}, {"3", "a", success, false}}, "2"},
 		"nothing has been tried":            {nil, ""},

@@ -1,0 +1,55 @@
+package commitstatus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// bySpec are the reasons for which a Kustomization is refused by what it asks for itself, whatever its files hold.
+var bySpec = []string{
+	"DependencyCycle", "NotSupported", "InvalidAnnotation", "InvalidServiceAccount", "EmptyBuild", inventory.ReasonPathNotFound, meta.InvalidCELExpressionReason,
+}
+
+// isRefusedBySpec reports whether a Kustomization is refused by what it asks for itself.
+func isRefusedBySpec(ks *kustomizev1.Kustomization) bool {
+	return slices.Contains(bySpec, reasonOf(ks))
+}
+
+// changed returns the revision that last changed what a Kustomization applies. Where its spec is refused, that is the one
+// at which it is: the commit that brought the spec may change none of its files.
+func changed(ks *kustomizev1.Kustomization) string {
+	if isRefusedBySpec(ks) {
+		return ks.Status.LastAttemptedRevision
+	}
+	return inventory.Changed(&ks.Status)
+}
+
+// asksSince reports whether a Kustomization is refused by a spec that came after the revision that it is at had been
+// applied, and not with that: the commit is not to blame. It can be applied a moment before the spec that it brings,
+// so that who made the Kustomization is asked whether the commit has changed that.
+func (r *Reconciler) asksSince(ctx context.Context, ks *kustomizev1.Kustomization) (bool, error) {
+	if !isRefusedBySpec(ks) || ks.Status.LastAppliedRevision != ks.Status.LastAttemptedRevision {
+		return false, nil
+	}
+	key, owned := inventory.OwnerOf(ks)
+	if !owned {
+		return true, nil
+	}
+	parent := &kustomizev1.Kustomization{}
+	if err := r.hub.Get(ctx, key, parent); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read the Kustomization %s that made it: %w", key, err)
+	}
+	source, ofGit := sourceKeyOf(parent)
+	if own, _ := sourceKeyOf(ks); !ofGit || source != own {
+		return true, nil
+	}
+	stands := parent.Status.LastAttemptedRevision == ks.Status.LastAttemptedRevision
+	return stands && inventory.Changed(&parent.Status) != ks.Status.LastAttemptedRevision, nil
+}
