@@ -27,13 +27,17 @@ func (l builds) all(ctx context.Context) error {
 	for _, folder := range l.opts.Folders {
 		folders[folder] = nil
 	}
-	for _, o := range l.objects {
-		if o.folder != "" {
-			folders[o.folder] = append(folders[o.folder], o)
-		}
-	}
 	var all []kustomization
 	var results []built
+	for _, o := range l.objects {
+		ks := overlays.Of(o.doc.Fields, l.opts.Namespace)
+		switch folder := l.folderOf(o, ks); {
+		case folder != "":
+			folders[folder] = append(folders[folder], o)
+		case ks != nil && o.name != "":
+			all = append(all, kustomization{ks, o, ""})
+		}
+	}
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		found, of, err := l.folder(ctx, folder, folders[folder])
 		if err != nil {
@@ -41,9 +45,20 @@ func (l builds) all(ctx context.Context) error {
 		}
 		all, results = append(all, found...), append(results, of...)
 	}
-	dependencies(l.linter, all)
 	shared(l.linter, results)
-	return nil
+	return dependencies(ctx, l.linter, all, results)
+}
+
+// folderOf returns the folder with which an object is built; empty for none. What is in files that were given by name is
+// built with the folder, where there is just one: with a Kustomization only if that has its path.
+func (l builds) folderOf(o *object, ks *kustomizev1.Kustomization) string {
+	if o.folder != "" || len(l.opts.Folders) != 1 {
+		return o.folder
+	}
+	if folder := l.opts.Folders[0]; ks == nil || overlays.Holds(folder, ks) {
+		return folder
+	}
+	return ""
 }
 
 // folder builds one folder, and returns its Kustomizations, those that it builds, and their results.

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
 )
 
-// foundIn are the findings of a folder that holds the files, and whose Kustomizations are built.
-func foundIn(t *testing.T, linter *lint.Linter, files map[string]string, folder string) []string {
+// foundIn are the findings of a folder that holds the files, and whose Kustomizations are built, and of other files.
+func foundIn(t *testing.T, linter *lint.Linter, files map[string]string, folder string, others ...string) []string {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, content := range files {
@@ -23,7 +23,7 @@ func foundIn(t *testing.T, linter *lint.Linter, files map[string]string, folder 
 			t.Fatal(err)
 		}
 	}
-	read, err := lint.Files([]string{folder}, nil)
+	read, err := lint.Files(append([]string{folder}, others...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +86,46 @@ func TestObjectsOfTwoKustomizations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, foundIn(t, linter, tc.files, ".")); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestChildrenThatDependOnTheirParents: a child waits for itself if its parent waits for it, wherever the parent is.
+func TestChildrenThatDependOnTheirParents(t *testing.T) {
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const app, onRoot = "repo/apps/a/settings.yaml", ", targetNamespace: shop, dependsOn: [{name: root}]"
+	const circle = "repo/children/app.yaml:5: warning: Kustomization team/app: spec.dependsOn: circular dependency detected: team/app -> team/root, and team/root waits for the health of team/app: " +
+		"remove one spec.dependsOn of these, or have team/root not wait for that by its spec.wait or spec.healthChecks"
+	const checks = ", healthChecks: [{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: app, namespace: team}]"
+	files := func(root string) map[string]string {
+		return map[string]string{app: settings, "repo/children/app.yaml": of("fleet", "app", "./apps/a", onRoot), "repo/fleet.yaml": root}
+	}
+	outside := func(root string) map[string]string {
+		return map[string]string{app: settings, "repo/.git/HEAD": "", "repo/children/app.yaml": of("fleet", "app", "./apps/a", onRoot), "fleet.yaml": root}
+	}
+	for name, tc := range map[string]struct {
+		files  map[string]string
+		others []string
+		want   []string
+	}{
+		"its parent waits":                            {files(of("fleet", "root", "./children", ", wait: true")), nil, []string{circle}},
+		"its parent checks its health":                {files(of("fleet", "root", "./children", checks)), nil, []string{circle}},
+		"its parent waits for nothing":                {files(of("fleet", "root", "./children")), nil, nil},
+		"another one waits":                           {files(of("fleet", "root", "./apps/a", ", targetNamespace: store, wait: true")), nil, nil},
+		"its parent is of another source":             {files(of("more", "root", "./children", ", wait: true")), nil, nil},
+		"its parent, which waits, is in another file": {outside(of("fleet", "root", "./children", ", wait: true")), []string{"fleet.yaml"}, []string{circle}},
+		"its parent applies all of the repository":    {outside(of("fleet", "root", "./", ", wait: true")), []string{"fleet.yaml"}, []string{circle}},
+		"what it depends on is in another file":       {outside(of("fleet", "root", "./nowhere", ", wait: true")), []string{"fleet.yaml"}, nil},
+		"what it depends on is in none": {outside(of("fleet", "root", "./children")), nil, []string{
+			"repo/children/app.yaml:5: warning: Kustomization team/app: spec.dependsOn[0]: Kustomization team/root is not in these files, and this one waits for it: add it, or ignore this if it is elsewhere"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, foundIn(t, linter, tc.files, "repo", tc.others...)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})

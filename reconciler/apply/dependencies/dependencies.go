@@ -54,7 +54,7 @@ type Query struct {
 // of class loop.ClassStalled if Kustomizations wait for each other in a circle.
 func (p Checker) Unready(ctx context.Context, q Query) (string, error) {
 	read, budget := p.reader(q), expression.NewBudget(allReadiness)
-	if err := findCycle(ctx, q.Of, read); err != nil {
+	if err := FindCycle(ctx, q.Of, read); err != nil {
 		return "", err
 	}
 	for i, ref := range q.Of.Spec.DependsOn {
@@ -69,12 +69,12 @@ func (p Checker) Unready(ctx context.Context, q Query) (string, error) {
 	return "", nil
 }
 
-// readDependency reads a Kustomization that a run depends on.
-type readDependency func(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error)
+// Read reads a Kustomization that another one depends on.
+type Read func(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error)
 
 // reader returns a function that reads each dependency once: from the cache if it is in the namespace of the
 // Kustomization, and else as its account, as it must not learn more of other namespaces than that may read.
-func (p Checker) reader(q Query) readDependency {
+func (p Checker) reader(q Query) Read {
 	type answer struct {
 		ks  *kustomizev1.Kustomization
 		err error
@@ -95,7 +95,7 @@ func (p Checker) reader(q Query) readDependency {
 }
 
 // unready returns why the dependency spec.dependsOn[i] is not ready; empty if it is.
-func (p Checker) unready(ctx context.Context, q Query, i int, read readDependency, budget *expression.Budget) (string, error) {
+func (p Checker) unready(ctx context.Context, q Query, i int, read Read, budget *expression.Budget) (string, error) {
 	ref := q.Of.Spec.DependsOn[i]
 	dep, err := read(ctx, Key(q.Of, ref))
 	switch {

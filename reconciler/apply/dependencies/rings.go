@@ -16,9 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// findCycle returns a stalled error if a Kustomization waits for itself, directly or through others that
-// its account may read.
-func findCycle(ctx context.Context, ks *kustomizev1.Kustomization, read readDependency) error {
+// FindCycle returns a stalled error if a Kustomization waits for itself, directly or through others that
+// can be read.
+func FindCycle(ctx context.Context, ks *kustomizev1.Kustomization, read Read) error {
 	reached := map[client.ObjectKey]bool{client.ObjectKeyFromObject(ks): true}
 	all := []dependency.Dependent{ks}
 	ways := []way{{of: ks}}

@@ -75,7 +75,7 @@ func TestFindCycle(t *testing.T) {
 				"remove one spec.dependsOn of these, or have team/root not wait for that by its spec.wait or spec.healthChecks"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := findCycle(t.Context(), tc.of, func(_ context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error) {
+			err := FindCycle(t.Context(), tc.of, func(_ context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error) {
 				for _, other := range tc.others {
 					if client.ObjectKeyFromObject(other) == key {
 						return other, nil

@@ -207,6 +207,15 @@ func rootOf(in Input) string {
 	return best
 }
 
+// Holds reports whether a folder, or the repository that it is in, has the path of a Kustomization. One that applies all
+// of a repository has to be given all of it.
+func Holds(folder string, ks *kustomizev1.Kustomization) bool {
+	if path.Clean("/"+ks.Spec.Path) == "/" {
+		return exists(filepath.Join(folder, ".git"))
+	}
+	return isBelow(rootOf(Input{Folder: folder, Kustomizations: []Kustomization{{Kustomization: ks}}}), ks.Spec.Path)
+}
+
 // isBelow reports whether a path is an existing folder below a root, and not the root itself.
 func isBelow(root, name string) bool {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
