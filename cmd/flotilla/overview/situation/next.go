@@ -40,9 +40,10 @@ func compareProblems(a, b Problem) int {
 	)
 }
 
-// dependent moves problems that wait for another Kustomization after what may cause them.
+// dependent moves problems that wait for another Kustomization after what may cause them, such as a circle.
 func dependent(p Problem) int {
-	if p.Kind == kustomizev1.KustomizationKind && strings.Contains(p.Message, "dependency ") {
+	waits := strings.Contains(p.Message, "dependency ") && !strings.Contains(p.Message, "circular dependency ")
+	if p.Kind == kustomizev1.KustomizationKind && (waits || strings.HasPrefix(p.Next, mendFirst)) {
 		return 1
 	}
 	return 0

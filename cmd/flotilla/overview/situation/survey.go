@@ -366,6 +366,8 @@ func (s *Survey) Fleet() Fleet {
 			}
 		case p.Kind == kustomizev1.KustomizationKind && p.State == Progressing:
 			s.asides.waitsInVain(p, s.owned[slices.IndexFunc(s.fleet.Kustomizations, p.isAbout)])
+		case p.Kind == kustomizev1.KustomizationKind && p.State == Failed:
+			p.leaveTo(f.Kustomizations)
 		}
 	}
 	slices.SortFunc(f.Sources, func(a, b Source) int {
