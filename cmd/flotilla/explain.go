@@ -154,7 +154,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if in.Symptoms = f.examine(ctx, cmd.ErrOrStderr(), e, in.Template); len(in.Symptoms) > 0 {
 		e = explain.Explain(in)
 	}
-	e = leftData(in.Template, e)
+	e = leftData(in.Template, in.Clusters, e)
 	if len(f.scope.Named()) > 0 {
 		e = e.Only(f.scope.Named())
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/checkup"
@@ -86,8 +87,9 @@ func uncarried(ctx context.Context, hub client.Reader, e explain.Explanation) ex
 	return e
 }
 
-// leftData adds to an explanation which clusters keep the claims of a template that is about to leave them.
-func leftData(template *unstructured.Unstructured, e explain.Explanation) explain.Explanation {
+// leftData adds to an explanation which clusters keep the claims of a template that is about to leave them, and what it goes on with in
+// others of the fleet.
+func leftData(template *unstructured.Unstructured, clusters []*clusterv1alpha1.Cluster, e explain.Explanation) explain.Explanation {
 	p := e.Placement
 	if p == nil || p.Stands == nil || p.Now == nil || p.Now.Same || p.Now.Error != "" || len(p.Now.Clusters) == 0 {
 		return e
@@ -98,7 +100,13 @@ func leftData(template *unstructured.Unstructured, e explain.Explanation) explai
 			leaves = append(leaves, t.Name)
 		}
 	}
-	if data := volumes.LeftBehind(template, leaves); data != "" {
+	there := volumes.Found{}
+	for _, c := range clusters {
+		if slices.ContainsFunc(p.Now.Clusters, func(to explain.Target) bool { return to.Name == c.Name }) {
+			there.Add(c)
+		}
+	}
+	if data := volumes.LeftBehind(template, leaves, there); data != "" {
 		placed, stands := *p, *p.Stands
 		stands.Leaves = append(slices.Clone(stands.Leaves), strings.Join(leaves, ", ")+", once that is decided; "+data)
 		placed.Stands, e.Placement = &stands, &placed

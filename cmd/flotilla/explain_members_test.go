@@ -11,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -20,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/symptom"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // TestExamineDenied: missing rights in a member are reported, and are no error.
@@ -74,15 +77,18 @@ func TestExplainUncarried(t *testing.T) {
 
 // TestLeftData: a template that is about to leave a cluster without its data is reported beforehand.
 func TestLeftData(t *testing.T) {
-	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"}, "spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}}}}
+	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"namespace": "shop", "name": "db"}, "spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}}}}
 	web := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}
-	east, west := explain.Target{Name: "east"}, explain.Target{Name: "west"}
+	east, west, north := explain.Target{Name: "east"}, explain.Target{Name: "west"}, explain.Target{Name: "north"}
+	old := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "north"}}
+	old.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionClaimsKept, Status: metav1.ConditionTrue, Message: volumes.Staying([]types.NamespacedName{{Namespace: "shop", Name: "data-db-0"}})}}
 	for name, tc := range map[string]struct {
 		template *unstructured.Unstructured
 		now      *explain.Prospect
 		want     []string
 	}{
-		"it is to move":           {set, &explain.Prospect{Clusters: []explain.Target{west}}, []string{"east, once that is decided; it takes no data along: the PersistentVolumeClaims data-db-* stay in east, and it begins with empty ones elsewhere"}},
+		"it is to move":           {set, &explain.Prospect{Clusters: []explain.Target{west}}, []string{"east, once that is decided; it takes no data along: the PersistentVolumeClaims data-db-* stay in east, and elsewhere it goes on with those that are there, else with empty ones"}},
+		"it was there before":     {set, &explain.Prospect{Clusters: []explain.Target{north}}, []string{"east, once that is decided; it takes no data along: the PersistentVolumeClaims data-db-* stay in east; north still has data-db-0, and it goes on with that, without what was written in east since"}},
 		"it stays":                {set, &explain.Prospect{Same: true, Clusters: []explain.Target{east}}, nil},
 		"it gets another cluster": {set, &explain.Prospect{Clusters: []explain.Target{east, west}}, nil},
 		"it has no place":         {set, &explain.Prospect{Error: "no room"}, nil},
@@ -91,7 +97,7 @@ func TestLeftData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := explain.Explanation{Placement: &explain.Placement{Stands: &explain.Standing{Clusters: []explain.Target{east}}, Now: tc.now}}
-			if diff := cmp.Diff(tc.want, leftData(tc.template, e).Placement.Stands.Leaves); diff != "" {
+			if diff := cmp.Diff(tc.want, leftData(tc.template, []*clusterv1alpha1.Cluster{old}, e).Placement.Stands.Leaves); diff != "" {
 				t.Errorf("leaves (-want +got):\n%s", diff)
 			}
 		})

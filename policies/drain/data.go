@@ -13,14 +13,18 @@ func (r *Row) HasData() bool {
 }
 
 // Holds adds what becomes of the data of a template in a cluster that it leaves. Of what runs as a whole in others
-// already these have their own.
-func (r *Row) Holds(template *unstructured.Unstructured, cluster string) {
+// already these have their own. there are the claims that clusters are known to have.
+func (r *Row) Holds(template *unstructured.Unstructured, cluster string, there volumes.Found) {
 	switch {
 	case !r.leaving():
 	case r.RunsOn:
 		r.Data = volumes.Stay(template, []string{cluster})
 	default:
-		r.Data = volumes.LeftBehind(template, []string{cluster})
+		to := make([]string, len(r.To))
+		for i := range r.To {
+			to[i] = r.To[i].Name
+		}
+		r.Data = volumes.LeftBehind(template, []string{cluster}, there.In(to))
 	}
 }
 

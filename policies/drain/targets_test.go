@@ -11,6 +11,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // TestTogether: what has finished, is refused or has gone stands among the rows, once, and the total stays the same.
@@ -110,8 +111,9 @@ func TestHolds(t *testing.T) {
 		row  drain.Row
 		want string
 	}{
-		"it leaves":                    {drain.Row{State: drain.Leaves}, "it takes no data along: " + stay + ", and it begins with empty ones elsewhere"},
-		"it is to leave":               {drain.Row{State: drain.Waits}, "it takes no data along: " + stay + ", and it begins with empty ones elsewhere"},
+		"it leaves":                    {drain.Row{State: drain.Leaves}, "it takes no data along: " + stay + ", and elsewhere it goes on with those that are there, else with empty ones"},
+		"it is to leave":               {drain.Row{State: drain.Waits}, "it takes no data along: " + stay + ", and elsewhere it goes on with those that are there, else with empty ones"},
+		"it leaves for what it had":    {drain.Row{State: drain.Leaves, To: []workv1alpha2.TargetCluster{{Name: "west"}}}, "it takes no data along: " + stay + "; west still has data-db-0, and it goes on with that, without what was written in east since"},
 		"it leaves, and others run on": {drain.Row{State: drain.Leaves, RunsOn: true}, stay},
 		"it stays":                     {drain.Row{State: drain.Stays}, ""},
 		"its move is refused":          {drain.Row{State: drain.Refused}, ""},
@@ -122,7 +124,7 @@ func TestHolds(t *testing.T) {
 			if asks := row.HasData(); asks != (tc.want != "") {
 				t.Errorf("it needs its template: %t", asks)
 			}
-			if row.Holds(set, "east"); row.Data != tc.want {
+			if row.Holds(set, "east", volumes.Found{"west": {{Namespace: "shop", Name: "data-db-0"}}}); row.Data != tc.want {
 				t.Errorf("got  %q\nwant %q", row.Data, tc.want)
 			}
 		})

@@ -11,12 +11,16 @@ import (
 )
 
 // LeftBehind says what becomes of the data of a template when it leaves clusters: "it takes no data along: the
-// PersistentVolumeClaims data-db-* stay in west, …". It is for moves that are to come as for those that were made. Empty where it has no
+// PersistentVolumeClaims data-db-* stay in west, …", and what it goes on with elsewhere. there are the claims that the clusters have that
+// it goes to, as far as that is known. It is for moves that are to come as for those that were made. Empty where it has no
 // claims, and for a template that is nil: it is not known.
-func LeftBehind(template *unstructured.Unstructured, from []string) string {
+func LeftBehind(template *unstructured.Unstructured, from []string, there Found) string {
 	stays := Stay(template, from)
 	if stays == "" {
 		return ""
+	}
+	if again := there.again(template); again != "" {
+		return "it takes no data along: " + stays + "; " + again + ", without what was written in " + inAll(from) + " since"
 	}
 	return "it takes no data along: " + stays + ", and " + begins(template)
 }
@@ -27,7 +31,7 @@ func Stay(template *unstructured.Unstructured, from []string) string {
 	if template == nil || len(from) == 0 {
 		return ""
 	}
-	in := strings.Join(slices.Sorted(slices.Values(from)), ", ")
+	in := inAll(from)
 	if isClaim(template) {
 		if Named(template) {
 			return "it goes with its copy in " + in
@@ -53,16 +57,20 @@ func Stay(template *unstructured.Unstructured, from []string) string {
 	return strings.Join(parts, ", and ")
 }
 
-// begins says what a template that takes no data along begins with. What is there under the name of a claim that it only
-// mounts is not known.
+func inAll(clusters []string) string {
+	return strings.Join(slices.Sorted(slices.Values(clusters)), ", ")
+}
+
+// begins says what a template that takes no data along begins with, where it is not known what is there: clusters do not report the
+// claims that a StatefulSet has made before, and those that it is not asked for may be older than what they report.
 func begins(template *unstructured.Unstructured) string {
 	switch {
 	case isClaim(template):
-		return "an empty one is made elsewhere"
+		return "elsewhere the one that is there is used, else an empty one is made"
 	case len(mounted(template)) > 0:
 		return "elsewhere it mounts others of that name"
 	default:
-		return "it begins with empty ones elsewhere"
+		return "elsewhere it goes on with those that are there, else with empty ones"
 	}
 }
 

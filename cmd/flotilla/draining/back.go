@@ -32,11 +32,14 @@ type Return struct {
 	Hub      client.Client
 	Clusters []string
 	Clock    clock.Clock
-	Out      io.Writer
+	// Out gets a line for each template, ErrOut which of them leave data behind.
+	Out, ErrOut io.Writer
 	// Timeout is how long Run waits at most.
 	Timeout time.Duration
 	// DryRun only prints what would be placed anew.
 	DryRun bool
+
+	volumes volumes
 }
 
 // Run makes the request and waits.
@@ -49,9 +52,12 @@ func (r *Return) Run(ctx context.Context) error {
 		_, err := fmt.Fprintf(r.Out, "nothing that was moved off %s is to be brought back\n", strings.Join(r.Clusters, ", "))
 		return err
 	}
+	if err := r.readVolumes(ctx, moved); err != nil {
+		return err
+	}
 	if r.DryRun {
 		for _, b := range moved {
-			if _, err := fmt.Fprintf(r.Out, "%s would be placed anew\n", titleOf(b)); err != nil {
+			if _, err := fmt.Fprintf(r.Out, "%s would be placed anew%s\n", titleOf(b), r.wouldLeave(b)); err != nil {
 				return err
 			}
 		}
@@ -152,6 +158,9 @@ func (r *Return) report(before, b workv1alpha2.Binding) (bool, error) {
 		return true, fmt.Errorf("%s stays where it is: %s", titleOf(b), record.Message)
 	case r.concerns(b):
 		return false, nil
+	}
+	if err := r.warn(before, b); err != nil {
+		return true, err
 	}
 	row := drain.Row{To: b.BindingSpec().Clusters}
 	note := ""

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -24,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
 	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // drained is a cluster that is well and drained.
@@ -116,14 +118,17 @@ func set(name string) *unstructured.Unstructured {
 
 // TestVolumesStayBehind: a plan and a drain say what becomes of data, once, or that it is not known.
 func TestVolumesStayBehind(t *testing.T) {
-	const data = "it takes no data along: the PersistentVolumeClaims data-db-* stay in east, and it begins with empty ones elsewhere"
+	const data = "it takes no data along: the PersistentVolumeClaims data-db-* stay in east, and elsewhere it goes on with those that are there, else with empty ones"
+	const again = "it takes no data along: the PersistentVolumeClaims data-db-* stay in east; west still has data-db-0, and it goes on with that, without what was written in east since"
 	for name, tc := range map[string]struct {
 		more               int // StatefulSets besides
 		denied             bool
+		there              []types.NamespacedName // claims that west is known to have
 		data, note, errOut string
 	}{
-		"one is read": {data: data, errOut: "warning: StatefulSet shop/db leaves east for west: " + data + "\n"},
-		"many are":    {more: 20, data: data, errOut: "warning: StatefulSet shop/db leaves east for west: " + data + "\n"},
+		"one is read":        {data: data, errOut: "warning: StatefulSet shop/db leaves east for west: " + data + "\n"},
+		"many are":           {more: 20, data: data, errOut: "warning: StatefulSet shop/db leaves east for west: " + data + "\n"},
+		"west has one still": {there: []types.NamespacedName{{Namespace: "shop", Name: "data-db-0"}}, data: again, errOut: "warning: StatefulSet shop/db leaves east for west: " + again + "\n"},
 		"it may not be read": {denied: true, note: `which volumes stay behind is not known for the kind StatefulSet: statefulsets.apps is forbidden: <nil>`,
 			errOut: "note: which volumes stay behind is not known for the kind StatefulSet: statefulsets.apps is forbidden: <nil>\n"},
 	} {
@@ -132,6 +137,9 @@ func TestVolumesStayBehind(t *testing.T) {
 			west := drained()
 			west.Name, west.Spec.Taints = "west", nil
 			west.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "statefulsets", Kind: "StatefulSet"}}}}
+			if len(tc.there) > 0 {
+				west.Status.Conditions = append(west.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionClaimsKept, Status: metav1.ConditionTrue, Message: volumes.Staying(tc.there)})
+			}
 			b := placed("apps/v1", "StatefulSet", "db")
 			objects := []client.Object{drained(), west, b, set("db")}
 			for i := range tc.more {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
@@ -23,6 +24,8 @@ const singly = 10
 // volumes has the templates of rows that have volume claims, by row.
 type volumes struct {
 	templates map[string]*unstructured.Unstructured
+	// there are the claims that clusters have kept until now. Those of a template are not among them once it is placed there.
+	there volumepolicy.Found
 	// notes name the kinds of which nothing is known.
 	notes []string
 }
@@ -30,7 +33,7 @@ type volumes struct {
 // add has a row say what becomes of its data.
 func (v volumes) add(row *drain.Row, cluster string) {
 	if template := v.templates[row.Key()]; template != nil {
-		row.Holds(template, cluster)
+		row.Holds(template, cluster, v.there)
 	}
 }
 
@@ -56,6 +59,13 @@ func volumesOf(ctx context.Context, hub client.Reader, rows []drain.Row) volumes
 		})
 		if err != nil {
 			out.notes = append(out.notes, fmt.Sprintf("which volumes stay behind is not known for the kind %s: %s", kind.Kind, excerpt.Line(err.Error())))
+		}
+	}
+	if len(out.templates) > 0 {
+		out.there = volumepolicy.Found{}
+		err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, out.there.Add)()
+		if err != nil && !apierrors.IsForbidden(err) { // what is said is right without it
+			out.notes = append(out.notes, "which volumes other clusters still have is not known: "+excerpt.Line(err.Error()))
 		}
 	}
 	slices.Sort(out.notes)

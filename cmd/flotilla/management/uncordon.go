@@ -54,7 +54,7 @@ once. What was placed anew since is left alone, and so is what another scheduler
 		}
 		if returns {
 			t.then = func(cmd *cobra.Command, hub client.Client, names []string) error {
-				back := draining.Return{Hub: hub, Clusters: names, Clock: clock.RealClock{}, Out: cmd.OutOrStdout(), Timeout: timeout, DryRun: t.suffix() != ""}
+				back := draining.Return{Hub: hub, Clusters: names, Clock: clock.RealClock{}, Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Timeout: timeout, DryRun: t.suffix() != ""}
 				return back.Run(cmd.Context())
 			}
 		}

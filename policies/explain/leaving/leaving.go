@@ -51,7 +51,7 @@ func Of(b workv1alpha2.Binding, template *unstructured.Unstructured, clusters []
 			l.At = nil // there is no time: it never leaves
 		}
 		text := l.Text(in.Now)
-		if data := volumes.LeftBehind(template, []string{c.Name}); data != "" && l.Stays == "" {
+		if data := volumes.LeftBehind(template, []string{c.Name}, nil); data != "" && l.Stays == "" {
 			text += "; " + data
 		}
 		out = append(out, text)

@@ -152,7 +152,7 @@ func TestDataStaysBehind(t *testing.T) {
 	since := metav1.NewTime(noon.Add(-30 * time.Second))
 	taint := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &since}
 	lost := cluster("west", clusterv1alpha1.ClusterNotReachableReason, taint)
-	const data = "; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and it begins with empty ones elsewhere"
+	const data = "; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and elsewhere it goes on with those that are there, else with empty ones"
 	for name, tc := range map[string]struct {
 		clusters []*clusterv1alpha1.Cluster
 		want     bool

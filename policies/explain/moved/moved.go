@@ -75,7 +75,7 @@ func Data(text string, m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec,
 			left = append(left, cluster)
 		}
 	}
-	return strings.TrimSuffix(text+"; "+volumes.LeftBehind(template, left), "; ")
+	return strings.TrimSuffix(text+"; "+volumes.LeftBehind(template, left, nil), "; ")
 }
 
 // In returns the clusters that the Works are for.

@@ -101,7 +101,7 @@ func TestData(t *testing.T) {
 		"spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}},
 	}}
 	m, spec := &eviction.Move{From: []string{"east", "west"}}, &workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}
-	const want = "from west to east; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and it begins with empty ones elsewhere"
+	const want = "from west to east; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and elsewhere it goes on with those that are there, else with empty ones"
 	got := []string{moved.Data("from west to east", m, spec, set), moved.Data("from west to east", m, spec, nil), moved.Data("", m, spec, set), moved.Data("", nil, spec, set)}
 	if diff := cmp.Diff([]string{want, "from west to east", "", ""}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

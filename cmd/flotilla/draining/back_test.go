@@ -1,0 +1,70 @@
+package draining_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/volumes"
+)
+
+// TestAReturnLeavesDataBehind: what comes back is told of as what leaves, and that it goes on with the data of before the drain.
+func TestAReturnLeavesDataBehind(t *testing.T) {
+	const some = "it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and elsewhere it goes on with those that are there, else with empty ones"
+	const again = "it takes no data along: the PersistentVolumeClaims data-db-* stay in west; east still has data-db-0, and it goes on with that, without what was written in west since"
+	for name, tc := range map[string]struct {
+		there       []types.NamespacedName // claims that east is known to have
+		to          string
+		dryRun      bool
+		out, errOut string
+	}{
+		"it comes back":               {to: "east", out: "StatefulSet shop/db is placed in east\n", errOut: "warning: StatefulSet shop/db leaves west for east: " + some + "\n"},
+		"east has one still":          {there: []types.NamespacedName{{Namespace: "shop", Name: "data-db-0"}}, to: "east", out: "StatefulSet shop/db is placed in east\n", errOut: "warning: StatefulSet shop/db leaves west for east: " + again + "\n"},
+		"it stays where it is":        {to: "west", out: "StatefulSet shop/db is placed in west, by what counts now\n"},
+		"it is only asked":            {dryRun: true, out: "StatefulSet shop/db would be placed anew; where that moves it, " + some + "\n"},
+		"it is asked, and east knows": {dryRun: true, there: []types.NamespacedName{{Namespace: "shop", Name: "data-db-0"}}, out: "StatefulSet shop/db would be placed anew; where that moves it, " + again + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			east, b := drained(), placed("apps/v1", "StatefulSet", "db")
+			east.Spec.Taints = nil
+			if len(tc.there) > 0 {
+				east.Status.Conditions = append(east.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionClaimsKept, Status: metav1.ConditionTrue, Message: volumes.Staying(tc.there)})
+			}
+			decided(b, "west", placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Drained: []string{"east"}})
+			// The claims are no longer kept, but used, as soon as the template is placed there.
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(east, b, set("db")).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, hub client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
+					decided(b, tc.to, placement.Record{Reason: workv1alpha2.BindingReasonSuccess})
+					east.Status.Conditions = east.Status.Conditions[:1]
+					if err := hub.Update(ctx, east); err != nil {
+						return err
+					}
+					return hub.Update(ctx, b)
+				},
+			}).Build()
+			var out, errOut strings.Builder
+			r := draining.Return{Hub: hub, Clusters: []string{"east"}, Clock: steps{clocktesting.NewFakeClock(time.Unix(0, 0))}, Out: &out, ErrOut: &errOut, Timeout: time.Minute, DryRun: tc.dryRun}
+			if err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.out, tc.errOut}, []string{out.String(), errOut.String()}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
