@@ -252,10 +252,6 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 		}
 		s.problem(p)
 	}
-	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); o != nil && o.Status == metav1.ConditionTrue {
-		found, _, _ := strings.Cut(o.Message, ";")
-		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: remark.OrphansNext(c)})
-	}
 }
 
 // Awaited adds a cluster that is registered and whose agent has never reported.
@@ -333,6 +329,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns the result. The Survey must not be used afterwards.
 func (s *Survey) Fleet() Fleet {
+	leftovers(s)
 	s.fleet.Problems = append(s.fleet.Problems, append(s.owed.problems(s.silent, s.now), s.asides.undrained(s.fleet.Clusters)...)...)
 	sorting.Objects(s.uncarried)
 	victims, bound := slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil }
