@@ -8,6 +8,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/removal"
 )
 
 // Remains has a row of what was moved off the cluster say that it has not left, as this Work of it is there still, and
@@ -21,7 +22,7 @@ func (r *Row) Remains(work *workv1alpha1.Work) {
 	if blocked == nil {
 		return
 	}
-	switch r.Why = strings.TrimSuffix(blocked.Message, "."); blocked.Reason {
+	switch r.Why = strings.TrimSuffix(removal.Told(blocked.Message), "."); blocked.Reason {
 	case workv1alpha1.WorkHoldsOwnReason:
 		if why, command, cut := strings.Cut(r.Why, ". See what that waits for: "); cut {
 			r.Why, r.Next = why, "see what that waits for: "+command
@@ -29,6 +30,8 @@ func (r *Row) Remains(work *workv1alpha1.Work) {
 	case workv1alpha1.WorkHoldsOthersReason:
 		r.Why, _, _ = strings.Cut(r.Why, ". Annotate this Work")
 		r.State, r.Next = Stays, fmt.Sprintf("see that nobody misses it, then: flotilla kubectl annotate work -n %s %s %s=true", work.Namespace, work.Name, workv1alpha2.AllowCascadeAnnotation)
+	case workv1alpha1.WorkLastCopyReason:
+		r.Next = r.explain() // what is to be mended is where it goes
 	default:
 		r.Next = "put right in the cluster what keeps it"
 	}

@@ -25,6 +25,8 @@ func TestRemains(t *testing.T) {
 			want: "Stays Deployment shop/web: east -> west=2 (Namespace shop is not deleted in the cluster, as what is not of a template that goes, too, would go with it: ConfigMap a) next see that nobody misses it, then: flotilla kubectl annotate work -n karmada-es-east web propagation.flotilla.io/allow-cascade=true\n"},
 		"the cluster keeps it": {reason: "Terminating", message: "Deployment shop/web is being deleted in the cluster, kept by its finalizers: a/b",
 			want: "Leaves Deployment shop/web: east -> west=2 (Deployment shop/web is being deleted in the cluster, kept by its finalizers: a/b) next put right in the cluster what keeps it\n"},
+		"it may be the last copy": {reason: "LastCopy", message: "the agent was away (asked at 2026-12-01T05:05:55.273479Z)",
+			want: "Leaves Deployment shop/web: east -> west=2 (the agent was away) next flotilla explain deployment/web -n shop\n"},
 		"it stays for another cause": {state: drain.Stays, want: "Stays Deployment shop/web: east -> west=2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,6 @@
 // before that was done.
 //
 // In go the binding, the cluster of the copy, and what is known of the copies in the clusters that the template is placed in; out comes
-// whether it goes, stays, or waits until one of those clusters has answered. What counts as an absence, and as an answer, is for others to
+// whether it goes, stays, or waits until one of those clusters has answered; and the words for that. What counts as an absence, and as an answer, is for others to
 // say. The package knows nothing of the copy itself, and asks nobody.
 package removal

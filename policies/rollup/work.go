@@ -10,6 +10,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/removal"
 )
 
 // Goes is the text for a copy that is being removed from a cluster.
@@ -44,7 +45,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	switch {
 	case !w.DeletionTimestamp.IsZero():
 		kept, _ := of(workv1alpha1.WorkDeletionBlocked, metav1.ConditionTrue)
-		return Progressing, cmp.Or(kept, Goes)
+		return Progressing, cmp.Or(removal.Told(kept), Goes)
 	case w.Annotations[propagation.FaultAnnotation] != "":
 		return Failed, w.Annotations[propagation.FaultAnnotation]
 	case failed && !Behind(w):
@@ -70,7 +71,7 @@ func LeavingPart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterP
 	if s, ok := silent[cluster]; ok {
 		out.Reason += ": " + s.String()
 	} else if c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && c.Status == metav1.ConditionTrue {
-		out.Reason += ": " + c.Message
+		out.Reason += ": " + removal.Told(c.Message)
 	}
 	return out
 }

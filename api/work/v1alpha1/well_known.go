@@ -47,6 +47,9 @@ const (
 	// WorkDeletionFailedReason goes with DeletionBlocked True: the member does not
 	// delete an object.
 	WorkDeletionFailedReason = "DeletionFailed"
+	// WorkLastCopyReason goes with DeletionBlocked True: the member may have the only
+	// copy that serves.
+	WorkLastCopyReason = "LastCopy"
 	// WorkInterpreterFailedReason goes with Interpreted False.
 	WorkInterpreterFailedReason = "InterpreterFailed"
 	// WorkDriftReportedReason goes with Drifted True.

@@ -32,7 +32,7 @@ import (
 )
 
 // Reason goes with the condition DeletionBlocked True: the cluster may have the only copy that serves.
-const Reason = "LastCopy"
+const Reason = workv1alpha1.WorkLastCopyReason
 
 // Kept is why the objects of a Work stay for now.
 type Kept struct {
@@ -41,8 +41,7 @@ type Kept struct {
 }
 
 func (k *Kept) Error() string {
-	return fmt.Sprintf("%s is healthy in none of the clusters that it is placed in (%s): this cluster or the control plane was away before the copy here was removed, which stays until one is",
-		k.Title, strings.Join(k.In, ", "))
+	return removal.Lasting(k.Title, k.In)
 }
 
 // Is reports whether err says that a copy is kept as the last one, or as it may be that.

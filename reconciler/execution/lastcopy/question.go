@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +14,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/removal"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
@@ -35,8 +35,7 @@ type Hub interface {
 type asked struct{ since time.Time }
 
 func (a *asked) Error() string {
-	return fmt.Sprintf("the agent or the control plane was away before the copy here was removed, which stays until the control plane finds a healthy one where the template is placed (asked at %s)",
-		a.since.UTC().Format(metav1.RFC3339Micro))
+	return removal.Question(a.since)
 }
 
 // Asks reports whether err is the question of an agent.

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/policies/removal"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -31,6 +32,8 @@ type outstanding struct {
 	removals, arrivals []string
 	since              time.Time // when the first removal was requested
 	kept               string    // what blocks one of the removals, from its Work; empty if nothing does
+	// last is what is kept as it may be the last copy: its template is to be mended elsewhere.
+	last *inventory.ID
 }
 
 // owed has what is outstanding, by cluster.
@@ -55,8 +58,24 @@ func (o owed) leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 		of.since = asked.Time
 	}
 	if blocked != nil && (of.kept == "" || blocked.Message < of.kept) {
-		of.kept = blocked.Message
+		of.kept, of.last = removal.Told(blocked.Message), nil
+		if blocked.Reason == workv1alpha1.WorkLastCopyReason && len(w.Spec.Workload.Manifests) > 0 {
+			if id, _, read := inventory.OfManifest(w.Spec.Workload.Manifests[0].Raw); read {
+				of.last = &id
+			}
+		}
 	}
+}
+
+// unblock returns what keeps a removal, and what to do. An agent does not know where else the template is, of which reach tells.
+func (of *outstanding) unblock(reach map[inventory.ID]*reach) (kept, next string) {
+	if of.last == nil {
+		return of.kept, "put right in the cluster what keeps it: then it goes by itself"
+	}
+	if at := reach[*of.last]; at != nil && len(at.clusters) > 0 && len(at.ready) == 0 {
+		return removal.Lasting(titleOf(*of.last), at.clusters), explains(*of.last)
+	}
+	return of.kept, explains(*of.last)
 }
 
 // arrives adds a Work whose latest version has yet to be applied.
@@ -127,7 +146,7 @@ func titles(w *workv1alpha1.Work) []string {
 }
 
 // problems returns one problem for each cluster in which something is outstanding.
-func (o owed) problems(silent rollup.Silences, now time.Time) []Problem {
+func (o owed) problems(silent rollup.Silences, reach map[inventory.ID]*reach, now time.Time) []Problem {
 	var out []Problem
 	for _, cluster := range slices.Sorted(maps.Keys(o)) {
 		of := o[cluster]
@@ -138,7 +157,8 @@ func (o owed) problems(silent rollup.Silences, now time.Time) []Problem {
 		}
 		removals, free := some(of.removals), next
 		if of.kept != "" {
-			removals, free = strings.TrimPrefix(removals+"; ", of.removals[0]+"; ")+of.kept, "put right in the cluster what keeps it: then it goes by itself"
+			kept, next := of.unblock(reach)
+			removals, free = strings.TrimPrefix(removals+"; ", of.removals[0]+"; ")+kept, next
 		}
 		add := func(titles []string, what, list, next string) {
 			if len(titles) > 0 {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
@@ -38,14 +39,20 @@ func TestOutstanding(t *testing.T) {
 	atOnce := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
 	atOnce.DeletionTimestamp.Time = now.Add(-2 * time.Second)
 	refused := kept("b", workv1alpha1.WorkDeletionFailedReason, "remove Deployment shop/b: no.example.com denied the request")
+	const question = "the agent or the control plane was away before the copy here was removed, which stays until the control plane finds a healthy one where the template is placed"
+	asks := kept("api", "LastCopy", question+" (asked at 2026-12-01T05:05:55.273479Z)")
+	const none = "Deployment shop/api is healthy in none of the clusters that it is placed in (east): this cluster or the control plane was away before the copy here was removed, which stays until one is"
+	lost := kept("api", "LastCopy", none)
+	api := bindingOf("api")
 	behind := held("web")
 	behind.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
 	there := held("there")
 	there.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 2}}
 	for name, tc := range map[string]struct {
-		works []*workv1alpha1.Work
-		away  bool
-		want  []string
+		works  []*workv1alpha1.Work
+		placed *workv1alpha2.ResourceBinding
+		away   bool
+		want   []string
 	}{
 		"what goes in a moment is no news": {works: []*workv1alpha1.Work{leaving("web", 2*time.Second), there}},
 		"what does not go":                 {works: []*workv1alpha1.Work{leaving("b", time.Minute), leaving("a", 20*time.Second)}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; see what keeps it: flotilla get works -n karmada-es-west"}},
@@ -54,6 +61,9 @@ func TestOutstanding(t *testing.T) {
 		"one that a finalizer keeps":       {works: []*workv1alpha1.Work{finalizer}, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
 		"one that is known to be kept":     {works: []*workv1alpha1.Work{atOnce}, want: []string{"1 object still to be removed there, asked for 2s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
 		"what the cluster refuses":         {works: []*workv1alpha1.Work{refused}, want: []string{"1 object still to be removed there, asked for 60s ago: remove Deployment shop/b: no.example.com denied the request; put right in the cluster what keeps it: then it goes by itself"}},
+		"a copy that may be the last one":  {works: []*workv1alpha1.Work{asks}, placed: api, want: []string{"1 object still to be removed there, asked for 60s ago: " + none + "; flotilla explain deployment/api -n shop"}},
+		"one whose others are not known":   {works: []*workv1alpha1.Work{asks}, want: []string{"1 object still to be removed there, asked for 60s ago: " + question + "; flotilla explain deployment/api -n shop"}},
+		"one of a cluster in push mode":    {works: []*workv1alpha1.Work{lost}, want: []string{"1 object still to be removed there, asked for 60s ago: " + none + "; flotilla explain deployment/api -n shop"}},
 		"a version that has yet to arrive": {works: []*workv1alpha1.Work{behind, there}, want: []string{"1 object not known to be there in the latest version: Deployment shop/web; see what keeps it: flotilla get works -n karmada-es-west"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,9 +76,12 @@ func TestOutstanding(t *testing.T) {
 			for _, w := range tc.works {
 				s.Work(w)
 			}
+			if tc.placed != nil {
+				s.Binding(tc.placed, nil)
+			}
 			var got []string
 			for _, p := range s.Fleet().Problems {
-				if p.State == situation.Progressing {
+				if p.State == situation.Progressing && p.Kind == "Cluster" {
 					got = append(got, p.Message+"; "+p.Next)
 				}
 			}

@@ -330,7 +330,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 // Fleet returns the result. The Survey must not be used afterwards.
 func (s *Survey) Fleet() Fleet {
 	leftovers(s)
-	s.fleet.Problems = append(s.fleet.Problems, append(s.owed.problems(s.silent, s.now), s.asides.undrained(s.fleet.Clusters)...)...)
+	s.fleet.Problems = append(s.fleet.Problems, append(s.owed.problems(s.silent, s.reach, s.now), s.asides.undrained(s.fleet.Clusters)...)...)
 	sorting.Objects(s.uncarried)
 	victims, bound := slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil }
 	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
