@@ -27,22 +27,26 @@ func Together(before, now []Row) []Row {
 type Tally struct {
 	Total int `json:"total"`
 	// Moving are those that wait or leave; the drain is over once there are none.
-	Moving   int `json:"moving"`
-	Left     int `json:"left"`
+	Moving int `json:"moving"`
+	Left   int `json:"left"`
+	// Gone are those that were deleted meanwhile.
+	Gone     int `json:"gone"`
 	Finished int `json:"finished"`
 	Refused  int `json:"refused"`
 	Stay     int `json:"stay"`
 }
 
-// Count counts rows by their states. What is gone has left, too.
+// Count counts rows by their states.
 func Count(rows []Row) Tally {
 	t := Tally{Total: len(rows)}
 	for i := range rows {
 		switch rows[i].State {
 		case Waits, Leaves:
 			t.Moving++
-		case Left, Gone:
+		case Left:
 			t.Left++
+		case Gone:
+			t.Gone++
 		case Finished:
 			t.Finished++
 		case Refused:
@@ -60,7 +64,7 @@ func (t Tally) String() string {
 	for _, part := range []struct {
 		n    int
 		text string
-	}{{t.Left, "%d left"}, {t.Finished, "%d finished there"}, {t.Refused, "%d refused"}, {t.Stay, "%d kept there"}} {
+	}{{t.Left, "%d left"}, {t.Gone, "%d deleted"}, {t.Finished, "%d finished there"}, {t.Refused, "%d refused"}, {t.Stay, "%d kept there"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf(part.text, part.n))
 		}

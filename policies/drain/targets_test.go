@@ -34,9 +34,9 @@ func TestTogether(t *testing.T) {
 			before: []drain.Row{row("api", drain.Waits), row("import", drain.Waits), row("kept", drain.Waits), row("old", drain.Waits), row("stuck", drain.Waits), row("web", drain.Waits)},
 			now:    []drain.Row{row("api", drain.Leaves), row("import", drain.Finished), row("kept", drain.Stays), row("stuck", drain.Refused), row("web", drain.Left)},
 			want:   []drain.Row{row("api", drain.Leaves), row("import", drain.Finished), row("kept", drain.Stays), gone, row("stuck", drain.Refused), row("web", drain.Left)},
-			tally:  drain.Tally{Total: 6, Moving: 1, Left: 2, Finished: 1, Refused: 1, Stay: 1}, text: "2 left, 1 finished there, 1 refused, 1 kept there",
+			tally:  drain.Tally{Total: 6, Moving: 1, Left: 1, Gone: 1, Finished: 1, Refused: 1, Stay: 1}, text: "1 left, 1 deleted, 1 finished there, 1 refused, 1 kept there",
 		},
-		"what is gone stays so":      {before: []drain.Row{gone}, want: []drain.Row{gone}, tally: drain.Tally{Total: 1, Left: 1}, text: "1 left"},
+		"what is gone stays so":      {before: []drain.Row{gone}, want: []drain.Row{gone}, tally: drain.Tally{Total: 1, Gone: 1}, text: "1 deleted"},
 		"what is made anew is there": {before: []drain.Row{gone}, now: []drain.Row{row("old", drain.Left)}, want: []drain.Row{row("old", drain.Left)}, tally: drain.Tally{Total: 1, Left: 1}, text: "1 left"},
 		"two kinds of one name": {
 			before: []drain.Row{row("web", drain.Waits), others}, now: []drain.Row{row("web", drain.Refused), others}, want: []drain.Row{row("web", drain.Refused), others},

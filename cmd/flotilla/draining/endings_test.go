@@ -89,10 +89,10 @@ func TestEachEndingCounts(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" || errOut.String() != "" {
 		t.Errorf("it says %q, and (-want +got):\n%s", errOut.String(), diff)
 	}
-	if diff := cmp.Diff(drain.Tally{Total: 5, Left: 3, Finished: 1, Refused: 1}, drain.Count(rows)); diff != "" {
+	if diff := cmp.Diff(drain.Tally{Total: 5, Left: 2, Gone: 1, Finished: 1, Refused: 1}, drain.Count(rows)); diff != "" {
 		t.Errorf("tally (-want +got):\n%s", diff)
 	}
-	const verdict = "1 of 5 stays in east (3 left, 1 finished there): Deployment shop/stuck: refused: no other place: no room: make room for it, or give its policy another cluster; " +
+	const verdict = "1 of 5 stays in east (2 left, 1 deleted, 1 finished there): Deployment shop/stuck: refused: no other place: no room: make room for it, or give its policy another cluster; " +
 		"what each says: flotilla explain deployment/stuck -n shop. What finds a place later still goes; flotilla uncordon east ends the drain"
 	report := draining.Report{Cluster: "east", Rows: rows}
 	if got := report.Verdict(); got == nil || got.Error() != verdict {

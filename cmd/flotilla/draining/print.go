@@ -134,7 +134,7 @@ func (r Report) ended() string {
 	if t.Finished == 0 {
 		return ""
 	}
-	return " (" + drain.Tally{Left: t.Left, Finished: t.Finished}.String() + ")"
+	return " (" + drain.Tally{Left: t.Left, Gone: t.Gone, Finished: t.Finished}.String() + ")"
 }
 
 // Done says that the drain is over.

@@ -72,6 +72,11 @@ func (w *Watch) Begin(ctx context.Context) error {
 	return nil
 }
 
+// Over reports whether nothing was there when the watch began that a drain has to move.
+func (w *Watch) Over() bool {
+	return !slices.ContainsFunc(w.rows, func(row drain.Row) bool { return row.State != drain.Left && row.State != drain.Finished })
+}
+
 // look reads how far the drain is.
 func (w *Watch) look(ctx context.Context, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
 	cluster, rows, err := read(ctx, w.Hub, w.Cluster, now, w.rows)

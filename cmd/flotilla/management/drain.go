@@ -136,8 +136,12 @@ func (d *drains) run(ctx context.Context, hub client.Client) error {
 		return err
 	}
 	what := "cordoned; what runs there is moved"
-	if !changed {
+	switch {
+	case changed:
+	case watch.Over():
 		what = "drained already"
+	default:
+		what = "is being drained already"
 	}
 	if _, err := fmt.Fprintf(watch.Out, "cluster/%s %s\n", d.cluster, what); err != nil {
 		return err
