@@ -15,8 +15,12 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/acl"
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/switching"
@@ -112,6 +116,58 @@ func TestWhatMovesCountsWithBothRevisions(t *testing.T) {
 			x.hold("")
 			x.everywhere(second.revision)
 			x.stand(second.kustomizations()...)
+			if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
+				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNobodyWaitsForWhoDoesNotApplyTheCommit has a commit edit a template, and make an override for it in a folder whose Kustomization
+// never applies it.
+func TestNobodyWaitsForWhoDoesNotApplyTheCommit(t *testing.T) {
+	m := withoutLoops(t)
+	for name, tc := range map[string]struct {
+		namespace string // after that of the source
+		change    func(*kustomizev1.KustomizationSpec)
+		says      string
+	}{
+		"one that may not use the source": {"-evil", func(spec *kustomizev1.KustomizationSpec) {}, acl.AccessDeniedReason},
+		"one that waits for what does not exist": {"", func(spec *kustomizev1.KustomizationSpec) {
+			spec.DependsOn = []kustomizev1.DependencyReference{{Name: "nosuch"}}
+		}, meta.DependencyNotReadyReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newExchange(m.in(t))
+			with := func(template string, overrides map[string]overrideOf) revision {
+				return revision{templates: map[string]string{"t0": template}, overrides: overrides, all: []string{from, to}}
+			}
+			own := map[string]overrideOf{"o0": {value: "r0"}}
+			history := []revision{{all: []string{from, to}}, with("r0", own), with("r1", own)}
+			in := map[string]string{"all": "left", "t0": "left", "o0": "left", "o1": "other"}
+			x.start(-1)
+			defer func() { x.check(x.stop()) }()
+			x.release(layout{revision: history[1], in: in})
+			x.everywhere(history[1])
+			other := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace + tc.namespace, Name: "other"}}
+			other.Spec = kustomizev1.KustomizationSpec{Interval: metav1.Duration{Duration: time.Hour}, Prune: true, Path: "./other",
+				SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "fleet", Namespace: x.namespace}}
+			tc.change(&other.Spec)
+			x.check(client.IgnoreAlreadyExists(x.hub.Hub.Create(x.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other.Namespace}})))
+			x.check(x.hub.Hub.Create(x.Context(), other))
+			x.eventually("the other one says why it applies nothing", func() error {
+				x.check(x.hub.Hub.Get(x.Context(), client.ObjectKeyFromObject(other), other))
+				if c := apimeta.FindStatusCondition(other.Status.Conditions, meta.ReadyCondition); c == nil || c.Reason != tc.says {
+					return fmt.Errorf("it says %+v", c)
+				}
+				return nil
+			})
+			begun := time.Now()
+			x.release(layout{revision: with("r1", map[string]overrideOf{"o0": {value: "r0"}, "o1": {value: "r1"}}), in: in})
+			x.everywhere(history[2])
+			if took := time.Since(begun); took > 20*time.Second {
+				t.Errorf("it took %v, as long as others are waited for", took)
+			}
 			if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
 				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
 			}
@@ -363,6 +419,9 @@ func (x *exchange) release(l layout) {
 			"  interval: 1h\n  retryInterval: 1s\n  prune: true\n  path: ./%s\n  sourceRef: {kind: GitRepository, name: fleet}\n", l.kustomization(folder), x.namespace, folder)
 	}
 	for name, manifest := range l.objects(x.namespace) {
+		if contents[l.in[name]] == nil { // of a Kustomization that the test makes itself
+			contents[l.in[name]] = &strings.Builder{}
+		}
 		contents[l.in[name]].WriteString(manifest)
 	}
 	files := artifact.Files{}

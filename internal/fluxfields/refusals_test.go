@@ -20,6 +20,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -98,7 +99,7 @@ func ofKustomization(t *testing.T, kinds *runtime.Scheme, spec map[string]any) s
 		t.Fatal(err)
 	}
 	work(t, hub, loop, of)
-	return messageOf(of.Status.Conditions, "Stalled", apply.ReasonNotSupported)
+	return messageOf(of.Status.Conditions, "Stalled", kustomizations.ReasonNotSupported)
 }
 
 // forges take everything.

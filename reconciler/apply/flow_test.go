@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -501,15 +502,15 @@ func TestRefusedSpecs(t *testing.T) {
 			change: func(spec *kustomizev1.KustomizationSpec) {
 				spec.KubeConfig = &meta.KubeConfigReference{SecretRef: &meta.SecretKeyReference{Name: "x"}}
 			},
-			reason: apply.ReasonNotSupported, says: "spec.kubeConfig is not supported yet",
+			reason: kustomizations.ReasonNotSupported, says: "spec.kubeConfig is not supported yet",
 		},
 		"decryption": {
 			change: func(spec *kustomizev1.KustomizationSpec) { spec.Decryption = &kustomizev1.Decryption{Provider: "sops"} },
-			reason: apply.ReasonNotSupported, says: "spec.decryption is not supported yet",
+			reason: kustomizations.ReasonNotSupported, says: "spec.decryption is not supported yet",
 		},
 		"bucket": {
 			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Kind = "Bucket" },
-			reason: apply.ReasonNotSupported, says: "spec.sourceRef.kind Bucket is not supported yet",
+			reason: kustomizations.ReasonNotSupported, says: "spec.sourceRef.kind Bucket is not supported yet",
 		},
 		"elsewhere": {
 			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Namespace = "default" },

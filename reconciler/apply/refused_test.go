@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -181,8 +182,8 @@ func TestWhatStandsIsKeptWhateverIsRefused(t *testing.T) {
 	}{
 		"a field that is not supported": {func(w *world) {
 			w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Decryption = &kustomizev1.Decryption{Provider: "sops"} })
-		}, apply.ReasonNotSupported},
-		"an annotation that makes no sense": {func(w *world) { w.annotate("web", health.MaxUnreachableAnnotation, "some") }, apply.ReasonInvalidAnnotation},
+		}, kustomizations.ReasonNotSupported},
+		"an annotation that makes no sense": {func(w *world) { w.annotate("web", health.MaxUnreachableAnnotation, "some") }, kustomizations.ReasonInvalidAnnotation},
 		"a dependency that is not ready": {func(w *world) {
 			w.change("web", func(spec *kustomizev1.KustomizationSpec) {
 				spec.DependsOn = []kustomizev1.DependencyReference{{Name: "nothing"}}

@@ -62,10 +62,10 @@ type prerequisites struct {
 // refuse ends a run whose spec asks for something unsupported, has an invalid annotation, or exceeds a limit.
 func (p prerequisites) refuse(ctx context.Context, s *state) (loop.Next, error) {
 	if field, instead := kustomizations.Unsupported(s.ks.Spec); field != "" {
-		return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
+		return loop.Next{}, loop.Stalled(kustomizations.ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
 	}
 	if _, err := health.MaxUnreachableOf(s.ks); err != nil {
-		return loop.Next{}, loop.Stalled(ReasonInvalidAnnotation, err)
+		return loop.Next{}, loop.Stalled(kustomizations.ReasonInvalidAnnotation, err)
 	}
 	return loop.Next{}, p.limits.Kustomizations(ctx, s.ks)
 }
@@ -79,7 +79,7 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 			return loop.Next{}, err
 		}
 		if err := s.actor.Check(); err != nil {
-			return loop.Next{}, loop.Stalled(ReasonInvalidAccount, err)
+			return loop.Next{}, loop.Stalled(kustomizations.ReasonInvalidAccount, err)
 		}
 		if s.last.takes(s.actor.ServiceAccount) {
 			known.Forget(s.owner)

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 )
 
 // password must not be shown to anyone who may not read its Secret.
@@ -193,10 +194,10 @@ func TestAnAccountOfANameThatNoneCanHave(t *testing.T) {
 	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
 	w.ready("web", revision)
 	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "x/y; exit 3" })
-	if message := w.awaitReason("web", revision, apply.ReasonInvalidAccount); strings.Contains(message, "kubectl") {
+	if message := w.awaitReason("web", revision, kustomizations.ReasonInvalidAccount); strings.Contains(message, "kubectl") {
 		t.Errorf("message = %q, want no command in it", message)
 	}
-	w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": configMaps(2)}), apply.ReasonInvalidAccount) // which says so of the commit that it is at
+	w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": configMaps(2)}), kustomizations.ReasonInvalidAccount) // which says so of the commit that it is at
 	if err := w.Hub.Delete(t.Context(), w.get("web")); err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 )
 
 func waiting(spec *kustomizev1.KustomizationSpec) { spec.Wait = true }
@@ -279,7 +279,7 @@ func TestANumberOfClustersThatIsNone(t *testing.T) {
 	first := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
 	w.ready("web", first)
 	w.annotate("web", health.MaxUnreachableAnnotation, "one")
-	message := w.awaitReason("web", first, apply.ReasonInvalidAnnotation)
+	message := w.awaitReason("web", first, kustomizations.ReasonInvalidAnnotation)
 	if want := `the annotation kustomize.flotilla.io/max-unreachable is "one"`; !strings.Contains(message, want) {
 		t.Errorf("message = %q, want it to say %q", message, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -100,7 +101,7 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read Read, budget 
 	dep, err := read(ctx, Key(q.Of, ref))
 	switch {
 	case apierrors.IsForbidden(err):
-		return "may not be looked at: " + q.Actor.Explained(err).Error(), nil
+		return barred + q.Actor.Explained(err).Error(), nil
 	case apierrors.IsNotFound(err):
 		return "does not exist" + propagation.DidYouMean(hint.Dependency(ctx, p.hub, q.Of, Key(q.Of, ref))), nil
 	case err != nil:
@@ -125,6 +126,12 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read Read, budget 
 		return "", nil
 	}
 }
+
+// barred begins the text about a dependency that the account may not read.
+const barred = "may not be looked at: "
+
+// Barred reports whether a text of Unready says that a dependency may not be looked at, so that somebody has to give rights.
+func Barred(text string) bool { return strings.Contains(text, " "+barred) }
 
 // because returns why a dependency is not ready, to be added to a text. It is empty for one that is progressing.
 func because(ready *metav1.Condition, suspended bool) string {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -63,7 +62,7 @@ func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectK
 		x.Forget(own)
 		return written, nil
 	}
-	left := longest - x.waited(own, w.At.Digest)
+	left := longest - x.waited(own)
 	if left <= 0 {
 		return written, nil
 	}
@@ -71,15 +70,20 @@ func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectK
 		w.At.Revision, "Kustomization "+siblings.Name(missing[0], w.Within)))
 }
 
-// waited is for how long others have been waited for at an artifact.
-func (x *Exchanges) waited(own client.ObjectKey, digest string) time.Duration {
+// waited is for how long a Kustomization has waited for others, at revisions of which none has counted yet: were the time to begin
+// anew with each commit, nothing would ever count where these come often. It does begin anew if nobody was waited for as long as that
+// meanwhile, as while a revision is refused.
+func (x *Exchanges) waited(own client.ObjectKey) time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := x.clock.Now()
-	if x.since[own].digest != digest {
-		x.since[own] = first{digest: digest, at: now}
+	since, known := x.since[own]
+	if !known || now.Sub(since.asked) > longest {
+		since.first = now
 	}
-	return now.Sub(x.since[own].at)
+	since.asked = now
+	x.since[own] = since
+	return now.Sub(since.first)
 }
 
 // progress is how far a Kustomization is with an artifact. The zero value is one that does not get there.
@@ -92,24 +96,23 @@ const (
 )
 
 func (x *Exchanges) progressOf(ctx context.Context, w Wait, key client.ObjectKey) (progress, error) {
-	ks := &kustomizev1.Kustomization{}
-	err := x.hub.Get(ctx, key, ks)
-	if apierrors.IsNotFound(err) {
-		err = x.live.Get(ctx, key, ks) // one that was just made may be missing in the cache
-	}
+	ks, err := x.order.read(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err) && takes(w.Leaving, key):
 		return willWrite, nil // somebody is about to make it
 	case apierrors.IsNotFound(err):
 		return isGone, nil
 	case err != nil:
-		return 0, fmt.Errorf("read the Kustomization %s: %w", key, err)
+		return 0, err
 	}
 	if p := decide(ks, w.At); p != willWrite {
 		return p, nil
 	}
-	waits, err := x.waitsFor(ctx, ks, client.ObjectKeyFromObject(w.Of))
+	waits, err := x.order.waitsFor(ctx, ks, client.ObjectKeyFromObject(w.Of))
 	if err != nil || waits {
+		return 0, err
+	}
+	if stuck, err := x.order.stuck(ctx, ks, w.At); err != nil || stuck {
 		return 0, err
 	}
 	return willWrite, nil
@@ -129,8 +132,8 @@ func decide(ks *kustomizev1.Kustomization, at siblings.Artifact) progress {
 		return willWrite
 	case (lastgood.In(ks.Status).Artifact == at.Digest || checksHealth(ks, at)) && (isSwitched == nil || isSwitched.Reason == switching.ReasonWritten):
 		return hasWritten
-	case ks.Status.LastAttemptedRevision == at.Revision && ready.Status == metav1.ConditionFalse && !mayPass(ready.Reason):
-		return 0 // it is refused
+	case refuses(ks, at):
+		return 0
 	default:
 		return willWrite
 	}
@@ -141,37 +144,6 @@ func decide(ks *kustomizev1.Kustomization, at siblings.Artifact) progress {
 func checksHealth(ks *kustomizev1.Kustomization, at siblings.Artifact) bool {
 	healthy := apimeta.FindStatusCondition(ks.Status.Conditions, meta.HealthyCondition)
 	return ks.Status.LastAttemptedRevision == at.Revision && healthy != nil && healthy.Status == metav1.ConditionUnknown
-}
-
-// mayPass reports whether something that keeps a revision from being applied is expected to pass by itself.
-func mayPass(reason string) bool {
-	return reason == meta.DependencyNotReadyReason || reason == meta.ReconciliationFailedReason
-}
-
-// waitsFor reports whether a Kustomization depends on another one, directly or not.
-func (x *Exchanges) waitsFor(ctx context.Context, ks *kustomizev1.Kustomization, other client.ObjectKey) (bool, error) {
-	seen, all := map[client.ObjectKey]bool{}, []*kustomizev1.Kustomization{ks}
-	for i := 0; i < len(all); i++ {
-		for _, ref := range all[i].Spec.DependsOn {
-			key := dependencies.Key(all[i], ref)
-			if key == other {
-				return true, nil
-			}
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-			next := &kustomizev1.Kustomization{}
-			err := x.hub.Get(ctx, key, next)
-			if client.IgnoreNotFound(err) != nil {
-				return false, fmt.Errorf("read the Kustomization %s: %w", key, err)
-			}
-			if err == nil {
-				all = append(all, next)
-			}
-		}
-	}
-	return false, nil
 }
 
 // Text says of a revision that is switched what is waited for; within is the only namespace whose Kustomizations may be

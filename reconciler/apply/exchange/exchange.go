@@ -27,26 +27,24 @@ import (
 // Exchanges find out with whom Kustomizations exchange objects. Use New. They are safe for use by several goroutines.
 type Exchanges struct {
 	hub, live client.Reader
+	order     order
 	siblings  *siblings.Index
 	differs   Differs
 	clock     clock.PassiveClock
 
 	mu    sync.Mutex
-	since map[client.ObjectKey]first
+	since map[client.ObjectKey]since
 }
 
-// first is when others were waited for first, at an artifact.
-type first struct {
-	digest string
-	at     time.Time
-}
+// since is when it was asked first, and last, whether a Kustomization still waits for others.
+type since struct{ first, asked time.Time }
 
 // Differs reports whether an artifact may hold something else for a Kustomization than the one that it has applied last.
 type Differs func(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) (bool, error)
 
 // New returns Exchanges; hub reads from a cache, and live without one.
 func New(hub, live client.Reader, index *siblings.Index, differs Differs, clk clock.PassiveClock) *Exchanges {
-	return &Exchanges{hub: hub, live: live, siblings: index, differs: differs, clock: clk, since: map[client.ObjectKey]first{}}
+	return &Exchanges{hub: hub, live: live, order: order{hub: hub, live: live}, siblings: index, differs: differs, clock: clk, since: map[client.ObjectKey]since{}}
 }
 
 // Forget drops what is known of a Kustomization that waits no more.

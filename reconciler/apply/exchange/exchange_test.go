@@ -104,7 +104,7 @@ func exchanges(clock *clocktesting.FakePassiveClock, wants map[string][]string, 
 		}
 		return out, nil
 	}
-	index := siblings.New(hub, build, func(*kustomizev1.Kustomization, string) bool { return true })
+	index := siblings.New(hub, build, func(ks *kustomizev1.Kustomization, _ string) bool { return ks.Labels["stranger"] == "" })
 	differs := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) (bool, error) {
 		return ks.Labels["differs"] != "no", nil
 	}
@@ -115,6 +115,17 @@ func TestWhoIsWaitedFor(t *testing.T) {
 	written := says(switching.Condition, metav1.ConditionTrue, switching.ReasonWritten)
 	now, here, nobody := at(present.Digest, present.Revision), []client.ObjectKey{key("shelf")}, []client.ObjectKey(nil)
 	suspended := func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true }
+	elsewhere := func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Name = "other" }
+	unready := says(meta.ReadyCondition, metav1.ConditionFalse, meta.HealthCheckFailedReason)
+	blocked := says(meta.ReadyCondition, metav1.ConditionFalse, meta.DependencyNotReadyReason)
+	byExpression := func(ks *kustomizev1.Kustomization) { ks.Spec.DependsOn[0].ReadyExpr = "dep.spec.suspend" }
+	applied := func(ks *kustomizev1.Kustomization) {
+		ks.Status.LastAppliedRevision, ks.Status.ObservedGeneration = present.Revision, ks.Generation
+	}
+	barred := func(ks *kustomizev1.Kustomization) {
+		blocked(ks)
+		apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition).Message = "dependency other/base may not be looked at: forbidden"
+	}
 	for name, tc := range map[string]struct {
 		shelf   *kustomizev1.Kustomization
 		others  []client.Object
@@ -135,6 +146,23 @@ func TestWhoIsWaitedFor(t *testing.T) {
 		"one that refuses it":                                        {shelf: named("shelf", tries, says(meta.ReadyCondition, metav1.ConditionFalse, "PruneBlocked"))},
 		"one that refused the one before":                            {shelf: named("shelf", says(meta.ReadyCondition, metav1.ConditionFalse, "PruneBlocked")), waits: true},
 		"one that waits for a dependency":                            {shelf: named("shelf", tries, dependsOn("base"), says(meta.ReadyCondition, metav1.ConditionFalse, meta.DependencyNotReadyReason)), others: []client.Object{named("base")}, waits: true},
+		"one that waits for a dependency of another source":          {shelf: named("shelf", tries, dependsOn("base"), blocked), others: []client.Object{named("base", elsewhere, unready)}, waits: true},
+		"one that waits for what does not exist":                     {shelf: named("shelf", tries, dependsOn("base"), blocked)},
+		"one that has yet to say that it waits for what does not":    {shelf: named("shelf", dependsOn("base")), waits: true},
+		"one that waited for what did not exist at the one before":   {shelf: named("shelf", dependsOn("base"), blocked)},
+		"one that hands over, and waits for what does not exist":     {shelf: named("shelf", deleted, dependsOn("base"), blocked), waits: true},
+		"one that waits for one that waits for what does not exist":  {shelf: named("shelf", tries, dependsOn("base"), blocked), others: []client.Object{named("base", tries, dependsOn("root"), blocked)}},
+		"one that waits for one that is suspended":                   {shelf: named("shelf", tries, dependsOn("base"), blocked), others: []client.Object{named("base", suspended)}},
+		"one that waits for one that refuses the revision":           {shelf: named("shelf", tries, dependsOn("base"), blocked), others: []client.Object{named("base", tries, says(meta.ReadyCondition, metav1.ConditionFalse, "PruneBlocked"))}},
+		"one that waits for one that has applied it by now":          {shelf: named("shelf", tries, dependsOn("base"), blocked), others: []client.Object{named("base", now, suspended, applied)}, waits: true},
+		"one that waits for one of another source that is stalled":   {shelf: named("shelf", tries, dependsOn("base"), blocked), others: []client.Object{named("base", elsewhere, unready, says(meta.StalledCondition, metav1.ConditionTrue, "BuildFailed"))}},
+		"one that waits for an expression about what is suspended":   {shelf: named("shelf", tries, dependsOn("base"), blocked, byExpression), others: []client.Object{named("base", suspended)}, waits: true},
+		"one that may not look at what it depends on":                {shelf: named("shelf", tries, dependsOn("base"), barred), others: []client.Object{named("base")}},
+		"one that may not use the source":                            {shelf: named("shelf", says(meta.ReadyCondition, metav1.ConditionFalse, "AccessDenied"))},
+		"one that asks for what is not supported":                    {shelf: named("shelf", says(meta.ReadyCondition, metav1.ConditionFalse, "NotSupported"))},
+		"one with an account that cannot be":                         {shelf: named("shelf", says(meta.ReadyCondition, metav1.ConditionFalse, "InvalidServiceAccount"))},
+		"one with an annotation that makes no sense":                 {shelf: named("shelf", says(meta.ReadyCondition, metav1.ConditionFalse, "InvalidAnnotation"))},
+		"one whose spec is no longer the one that is not supported":  {shelf: named("shelf", says(meta.ReadyCondition, metav1.ConditionFalse, "NotSupported"), func(ks *kustomizev1.Kustomization) { ks.Generation = 2 }), waits: true},
 		"one that depends on this one":                               {shelf: named("shelf", dependsOn("shop"))},
 		"one that depends on one that depends on this one":           {shelf: named("shelf", dependsOn("base")), others: []client.Object{named("base", dependsOn("shop"))}},
 		"one that depends on itself by another one":                  {shelf: named("shelf", dependsOn("base")), others: []client.Object{named("base", dependsOn("shelf"))}, waits: true},
@@ -175,11 +203,36 @@ func TestWhoIsWaitedFor(t *testing.T) {
 			if got, err := x.Await(t.Context(), request); err != nil || cmp.Diff(nobody, got) != "" {
 				t.Errorf("when the time is over it counts with %v: %v", got, err)
 			}
+			x.Forget(key("shop"))
 			request.At.Digest = "sha256:3"
 			if _, err := x.Await(t.Context(), request); err == nil {
 				t.Error("the next revision waits for nobody")
 			}
 		})
+	}
+}
+
+// Commits that come faster than others are waited for do not hold up for ever what none of them has brought.
+func TestACommitDoesNotBeginTheWaitAnew(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(noon)
+	x := exchanges(clock, nil, named("shop"), named("shelf"))
+	await := func(at siblings.Artifact) bool {
+		_, err := x.Await(t.Context(), exchange.Wait{Of: named("shop"), At: at, With: []client.ObjectKey{key("shelf")}})
+		return err != nil
+	}
+	next := siblings.Artifact{Source: present.Source, Digest: "sha256:3", Revision: "main@sha1:3"}
+	for _, step := range []struct {
+		after time.Duration
+		at    siblings.Artifact
+		waits bool
+	}{
+		{0, present, true}, {16 * time.Second, next, true}, {29 * time.Second, next, true}, {30 * time.Second, next, false},
+		{time.Hour, next, true}, // nobody was waited for meanwhile, as where the revision was refused
+	} {
+		clock.SetTime(noon.Add(step.after))
+		if waits := await(step.at); waits != step.waits {
+			t.Errorf("after %v it waits for the other one with %s: %t", step.after, step.at.Revision, waits)
+		}
 	}
 }
 

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,7 +25,7 @@ import (
 // all of a fleet count at the same time for a rule that means all of it would have everybody wait for the slowest.
 const mostRelated = 20
 
-// related returns the Kustomizations for which the artifact holds something else, too, where their policies and overrides mean
+// related returns the siblings for which the artifact holds something else, too, where their policies and overrides mean
 // what is written here, as they are or as they will be, or those that are written here mean something of theirs. It returns none of more
 // than mostRelated, and none between which and this one spec.dependsOn gives an order.
 func (x *Exchanges) related(ctx context.Context, q Query) ([]client.ObjectKey, error) {
@@ -44,7 +42,7 @@ func (x *Exchanges) related(ctx context.Context, q Query) ([]client.ObjectKey, e
 	var others []*kustomizev1.Kustomization
 	for i := range list.Items {
 		ks := &list.Items[i]
-		if client.ObjectKeyFromObject(ks) == own || inventory.SourceOf(ks) != q.At.Source || !awaits(ks, q) {
+		if client.ObjectKeyFromObject(ks) == own || !x.siblings.Is(ks, q.Of.Namespace, q.At) || !awaits(ks, q) {
 			continue
 		}
 		means, err := x.mean(ctx, ks, rules, templates)
@@ -102,24 +100,23 @@ func (x *Exchanges) anew(ctx context.Context, q Query, others []*kustomizev1.Kus
 	return out, nil
 }
 
-// awaits reports whether a Kustomization has yet to write the artifact, by what its status says, or has written it and says
-// that it waits for others.
+// awaits reports whether a sibling has yet to write the artifact, and does not refuse it, by what its status says, or has written it
+// and says that it waits for others.
 func awaits(ks *kustomizev1.Kustomization, q Query) bool {
-	if ks.DeletionTimestamp != nil || ks.Spec.Suspend {
+	switch {
+	case ks.Spec.Suspend:
 		return false
-	}
-	if apimeta.IsStatusConditionTrue(ks.Status.Conditions, switching.Condition) {
+	case apimeta.IsStatusConditionTrue(ks.Status.Conditions, switching.Condition):
 		return true
+	case refuses(ks, q.At):
+		return false
+	default:
+		return ks.Status.LastAttemptedRevision != q.At.Revision || lastgood.In(ks.Status).Artifact != q.At.Digest
 	}
-	if ks.Status.LastAttemptedRevision != q.At.Revision {
-		return true
-	}
-	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
-	refused := ready != nil && ready.Status == metav1.ConditionFalse && ready.ObservedGeneration == ks.Generation && !mayPass(ready.Reason)
-	return !refused && lastgood.In(ks.Status).Artifact != q.At.Digest
 }
 
-// atOnce reports whether the artifact changes something of a Kustomization that does not wait for this one, nor this one for it.
+// atOnce reports whether the artifact changes something of a Kustomization that does not wait for this one, nor this one for it, nor for
+// what does not come.
 func (x *Exchanges) atOnce(ctx context.Context, q Query, ks *kustomizev1.Kustomization) (bool, error) {
 	if !apimeta.IsStatusConditionTrue(ks.Status.Conditions, switching.Condition) {
 		if differs, err := x.differs(ctx, ks, q.At); err != nil || !differs {
@@ -127,11 +124,12 @@ func (x *Exchanges) atOnce(ctx context.Context, q Query, ks *kustomizev1.Kustomi
 		}
 	}
 	for _, of := range [][2]*kustomizev1.Kustomization{{ks, q.Of}, {q.Of, ks}} {
-		if waits, err := x.waitsFor(ctx, of[0], client.ObjectKeyFromObject(of[1])); err != nil || waits {
+		if waits, err := x.order.waitsFor(ctx, of[0], client.ObjectKeyFromObject(of[1])); err != nil || waits {
 			return false, err
 		}
 	}
-	return true, nil
+	stuck, err := x.order.stuck(ctx, ks, q.At)
+	return !stuck && err == nil, err
 }
 
 // written are the policies and overrides that are written or deleted, as they were and as they will be, and what else is written.

@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/exchange"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -61,11 +64,12 @@ func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
 	}
 	of, fleet := holds("OverridePolicy", "team"), holds("ClusterPropagationPolicy", "")
 	for name, tc := range map[string]struct {
-		query exchange.Query
-		shelf *kustomizev1.Kustomization
-		rule  client.Object
-		wants string // what an override of the other one means at the artifact
-		want  string
+		query  exchange.Query
+		shelf  *kustomizev1.Kustomization
+		rule   client.Object
+		others []client.Object
+		wants  string // what an override of the other one means at the artifact
+		want   string
 	}{
 		"an override that is new in another one means it":   {query: exchange.Query{Changes: edited}, shelf: named("shelf"), wants: "a", want: "team/shelf"},
 		"an override of another one comes to mean it":       {query: exchange.Query{Changes: edited}, shelf: named("shelf", of), rule: overrides("team", "b"), wants: "a", want: "team/shelf"},
@@ -82,7 +86,11 @@ func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
 		"the other one has applied it":                      {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, at(present.Digest, present.Revision)), rule: overrides("team", "a")},
 		"the other one has written it, and waits":           {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, same, at(present.Digest, present.Revision), says(switching.Condition, metav1.ConditionTrue, switching.ReasonWritten)), rule: overrides("team", "a"), want: "team/shelf"},
 		"the other one refuses it":                          {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, tries, says(meta.ReadyCondition, metav1.ConditionFalse, "BuildFailed")), rule: overrides("team", "a")},
-		"the other one waits for a third one":               {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, tries, dependsOn("base"), says(meta.ReadyCondition, metav1.ConditionFalse, meta.DependencyNotReadyReason)), rule: overrides("team", "a"), want: "team/shelf"},
+		"the other one waits for a third one":               {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, tries, dependsOn("base"), says(meta.ReadyCondition, metav1.ConditionFalse, meta.DependencyNotReadyReason)), rule: overrides("team", "a"), others: []client.Object{named("base")}, want: "team/shelf"},
+		"the other one waits for what does not exist":       {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, tries, dependsOn("base"), says(meta.ReadyCondition, metav1.ConditionFalse, meta.DependencyNotReadyReason)), rule: overrides("team", "a")},
+		"the other one refuses its own spec":                {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, says(meta.ReadyCondition, metav1.ConditionFalse, "InvalidServiceAccount")), rule: overrides("team", "a")},
+		"the other one is none of the siblings":             {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, stranger), rule: overrides("team", "a")},
+		"so it is where this one holds the override":        {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf", owns("a"), stranger)},
 		"the other one is suspended":                        {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true }), rule: overrides("team", "a")},
 		"the other one is of another source":                {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Name = "other" }), rule: overrides("team", "a")},
 		"the other one depends on this one":                 {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, dependsOn("shop")), rule: overrides("team", "a")},
@@ -96,7 +104,7 @@ func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
 		"two overrides, neither of which means the other":   {query: exchange.Query{Changes: ruled(overrides("team", ""))}, shelf: named("shelf", of), rule: overrides("team", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []client.Object{tc.shelf}
+			objects := append(tc.others, tc.shelf)
 			if tc.rule != nil {
 				objects = append(objects, tc.rule)
 			}
@@ -116,6 +124,29 @@ func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
 				t.Errorf("with %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// stranger has a Kustomization be none that may use the source, or of a tenant that others wait for nothing of.
+func stranger(ks *kustomizev1.Kustomization) { ks.Labels = map[string]string{"stranger": "yes"} }
+
+// A source's files are not built for a Kustomization that may not use it.
+func TestNothingIsBuiltForAStranger(t *testing.T) {
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(named("shelf", stranger)).Build()
+	build := func(context.Context, *kustomizev1.Kustomization, siblings.Artifact) (siblings.Wants, error) {
+		t.Error("it is built")
+		return siblings.Wants{}, nil
+	}
+	differs := func(context.Context, *kustomizev1.Kustomization, siblings.Artifact) (bool, error) {
+		t.Error("its files are compared")
+		return true, nil
+	}
+	index := siblings.New(hub, build, func(*kustomizev1.Kustomization, string) bool { return false })
+	with, err := exchange.New(hub, hub, index, differs, clocktesting.NewFakePassiveClock(noon)).With(t.Context(), exchange.Query{
+		Of: named("shop"), At: present, Changes: []applier.Change{change(applier.Configured, "a", "shop")},
+	})
+	if err != nil || len(with) > 0 {
+		t.Errorf("with %v: %v", with, err)
 	}
 }
 

@@ -180,7 +180,7 @@ func (x *Index) with(list []*kustomizev1.Kustomization, by *kustomizev1.Kustomiz
 		same := func(ks *kustomizev1.Kustomization) bool {
 			return client.ObjectKeyFromObject(ks) == key && equality.Semantic.DeepEqual(ks.Spec, child.Spec)
 		}
-		if (anew || key != client.ObjectKeyFromObject(q.Of)) && x.is(child, q.Of.Namespace, q.At) && !slices.ContainsFunc(list, same) {
+		if (anew || key != client.ObjectKeyFromObject(q.Of)) && x.Is(child, q.Of.Namespace, q.At) && !slices.ContainsFunc(list, same) {
 			list = append(list, child)
 		}
 	}
@@ -196,7 +196,7 @@ func (x *Index) siblings(ctx context.Context, q Query) ([]*kustomizev1.Kustomiza
 	own := client.ObjectKeyFromObject(q.Of)
 	var out []*kustomizev1.Kustomization
 	add := func(ks *kustomizev1.Kustomization) {
-		if client.ObjectKeyFromObject(ks) != own && x.is(ks, q.Of.Namespace, q.At) {
+		if client.ObjectKeyFromObject(ks) != own && x.Is(ks, q.Of.Namespace, q.At) {
 			out = append(out, ks)
 		}
 	}
@@ -225,8 +225,8 @@ func list(ctx context.Context, hub client.Reader) ([]kustomizev1.Kustomization, 
 	return list.Items, nil
 }
 
-// is reports whether a Kustomization is a sibling of those in the namespace that apply artifacts of the same source.
-func (x *Index) is(ks *kustomizev1.Kustomization, namespace string, at Artifact) bool {
+// Is reports whether a Kustomization is a sibling of those in the namespace that apply artifacts of the same source.
+func (x *Index) Is(ks *kustomizev1.Kustomization, namespace string, at Artifact) bool {
 	return ks.DeletionTimestamp == nil && inventory.SourceOf(ks) == at.Source && x.eligible(ks, namespace)
 }
 
@@ -262,7 +262,7 @@ func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Art
 	return wants, err
 }
 
-// Rules returns the policies and overrides that a Kustomization wants at an artifact: none of one that cannot be built.
+// Rules returns the policies and overrides that a sibling wants at an artifact: none of one that cannot be built.
 func (x *Index) Rules(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) ([]*unstructured.Unstructured, error) {
 	wants, err := x.wants(ctx, ks, at)
 	if err != nil {
@@ -339,7 +339,7 @@ func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artif
 		return unwanted, nil
 	case err != nil:
 		return 0, fmt.Errorf("read the Kustomization %s: %w", owner, err)
-	case !x.is(ks, of.Namespace, at) || ks.Spec.Suspend:
+	case !x.Is(ks, of.Namespace, at) || ks.Spec.Suspend:
 		return 0, nil
 	}
 	wants, err := x.wants(ctx, ks, at)
@@ -372,7 +372,7 @@ func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at A
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
 		}
-		if err != nil || !x.is(ks, of.Namespace, at) || ks.Spec.Suspend || !shared.of(ks, at) {
+		if err != nil || !x.Is(ks, of.Namespace, at) || ks.Spec.Suspend || !shared.of(ks, at) {
 			continue
 		}
 		for _, e := range shared.Entries {
