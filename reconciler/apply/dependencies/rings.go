@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/runtime/dependency"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -78,15 +80,23 @@ func sameSource(a, b *kustomizev1.Kustomization) bool {
 	return a.Spec.SourceRef.Kind == b.Spec.SourceRef.Kind && inventory.SourceOf(a) == inventory.SourceOf(b)
 }
 
-// waitsForHealth reports whether a Kustomization is not ready before another one is.
+// waitsForHealth reports whether a Kustomization is not ready before another one is. Where spec.healthCheckExprs says when a
+// Kustomization is healthy that may be at any time.
 func waitsForHealth(ks, other *kustomizev1.Kustomization) bool {
-	id := inventory.OfKustomization(client.ObjectKeyFromObject(other))
 	if ks.Spec.Suspend || other.Spec.Suspend {
 		return false
 	}
-	if !ks.Spec.Wait {
-		return slices.Contains(inventory.IDsOf(health.Listed(ks)), id)
+	checked := health.Listed(ks)
+	if ks.Spec.Wait {
+		var err error
+		if checked, err = inventory.Read(ks.Status.Inventory); err != nil {
+			return false // whoever applies it reports that
+		}
 	}
-	owned, err := inventory.Read(ks.Status.Inventory)
-	return err == nil && slices.Contains(inventory.IDsOf(owned), id)
+	id := inventory.OfKustomization(client.ObjectKeyFromObject(other))
+	return slices.ContainsFunc(checked, func(e inventory.Entry) bool {
+		return e.ID == id && !slices.ContainsFunc(ks.Spec.HealthCheckExprs, func(c kustomize.CustomHealthCheck) bool {
+			return schema.FromAPIVersionAndKind(c.APIVersion, c.Kind) == e.GroupVersionKind()
+		})
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,11 @@ func TestFindCycle(t *testing.T) {
 			spec.HealthChecks = []meta.NamespacedObjectKindReference{{APIVersion: kustomizev1.GroupVersion.String(), Kind: kind, Name: name}}
 		}
 	}
+	says := func(apiVersion, kind string) func(*kustomizev1.KustomizationSpec) {
+		return func(spec *kustomizev1.KustomizationSpec) {
+			spec.HealthCheckExprs = []kustomize.CustomHealthCheck{{APIVersion: apiVersion, Kind: kind, HealthCheckExpressions: kustomize.HealthCheckExpressions{Current: "true"}}}
+		}
+	}
 	const parent = "circular dependency detected: team/app -> team/root, and team/root waits for the health of team/app: " +
 		"remove one spec.dependsOn of these, or have team/root not wait for that by its spec.wait or spec.healthChecks"
 	for name, tc := range map[string]struct {
@@ -59,15 +65,18 @@ func TestFindCycle(t *testing.T) {
 		"it depends on one that is gone": {of: ks("app", "root")},
 		"three depend on each other": {of: ks("app", "root"), others: []*kustomizev1.Kustomization{ks("root", "base"), ks("base", "app")},
 			want: "circular dependency detected: team/app -> team/root -> team/base -> team/app: remove one spec.dependsOn of these"},
-		"its parent waits":                    {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), wait), "app")}, want: parent},
-		"its parent checks it":                {of: ks("app", "root"), others: []*kustomizev1.Kustomization{with(ks("root"), checks("Kustomization", "app"))}, want: parent},
-		"its parent checks another one":       {of: ks("app", "root"), others: []*kustomizev1.Kustomization{with(ks("root"), checks("Kustomization", "base"))}},
-		"its parent checks another kind":      {of: ks("app", "root"), others: []*kustomizev1.Kustomization{with(ks("root"), checks("Deployment", "app"))}},
-		"its parent waits for nothing":        {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(ks("root"), "app")}},
-		"another one waits":                   {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), wait), "base")}},
-		"its parent is suspended":             {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), func(spec *kustomizev1.KustomizationSpec) { spec.Wait, spec.Suspend = true, true }), "app")}},
-		"its parent is of another source":     {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), func(spec *kustomizev1.KustomizationSpec) { spec.Wait, spec.SourceRef.Name = true, "other" }), "app")}},
-		"an expression says what ready means": {of: with(ks("app", "root"), func(spec *kustomizev1.KustomizationSpec) { spec.DependsOn[0].ReadyExpr = "true" }), others: []*kustomizev1.Kustomization{made(with(ks("root"), wait), "app")}},
+		"its parent waits":     {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), wait), "app")}, want: parent},
+		"its parent checks it": {of: ks("app", "root"), others: []*kustomizev1.Kustomization{with(ks("root"), checks("Kustomization", "app"))}, want: parent},
+		"its parent waits, and says when a Kustomization is healthy": {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(with(ks("root"), wait), says(kustomizev1.GroupVersion.String(), "Kustomization")), "app")}},
+		"its parent checks it, and says when one is":                 {of: ks("app", "root"), others: []*kustomizev1.Kustomization{with(with(ks("root"), checks("Kustomization", "app")), says(kustomizev1.GroupVersion.String(), "Kustomization"))}},
+		"its parent says when another kind is healthy":               {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(with(ks("root"), wait), says("apps/v1", "Deployment")), "app")}, want: parent},
+		"its parent checks another one":                              {of: ks("app", "root"), others: []*kustomizev1.Kustomization{with(ks("root"), checks("Kustomization", "base"))}},
+		"its parent checks another kind":                             {of: ks("app", "root"), others: []*kustomizev1.Kustomization{with(ks("root"), checks("Deployment", "app"))}},
+		"its parent waits for nothing":                               {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(ks("root"), "app")}},
+		"another one waits":                                          {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), wait), "base")}},
+		"its parent is suspended":                                    {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), func(spec *kustomizev1.KustomizationSpec) { spec.Wait, spec.Suspend = true, true }), "app")}},
+		"its parent is of another source":                            {of: ks("app", "root"), others: []*kustomizev1.Kustomization{made(with(ks("root"), func(spec *kustomizev1.KustomizationSpec) { spec.Wait, spec.SourceRef.Name = true, "other" }), "app")}},
+		"an expression says what ready means":                        {of: with(ks("app", "root"), func(spec *kustomizev1.KustomizationSpec) { spec.DependsOn[0].ReadyExpr = "true" }), others: []*kustomizev1.Kustomization{made(with(ks("root"), wait), "app")}},
 		"one between them is of another source": {of: ks("app", "base"), others: []*kustomizev1.Kustomization{
 			with(ks("base", "root"), func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Name = "other" }), made(with(ks("root"), wait), "app")}},
 		"its parent waits, by another one": {of: ks("app", "base"), others: []*kustomizev1.Kustomization{ks("base", "root"), made(with(ks("root"), wait), "app")},
