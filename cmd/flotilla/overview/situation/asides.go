@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unposted"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -29,7 +30,7 @@ type asides struct {
 	// halted are the suspended sources and Kustomizations.
 	halted   []inventory.ID
 	passed   passed
-	unposted unposted
+	unposted unposted.Statuses
 }
 
 // take adds a template by its binding. kept are the clusters in which its dispatching is
@@ -84,7 +85,7 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 // notes returns one note of each kind.
 func (a *asides) notes() []Note {
 	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.reported, id) })
-	return slices.Concat(released(left), drifting(a.drifted), stayingNotes(a.staying), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.unposted.notes())
+	return slices.Concat(released(left), drifting(a.drifted), stayingNotes(a.staying), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.unpostedNotes())
 }
 
 // halted returns notes about suspended objects, one for each kind: commits get no further than
