@@ -9,6 +9,6 @@
 // fails, the last artifact stays.
 //
 // Conditions that it owns: Ready, Reconciling, Stalled, FetchFailed,
-// ArtifactInStorage, StorageOperationFailed, with Flux's reasons, and the reasons
+// ArtifactInStorage, StorageOperationFailed, SourceVerified, with Flux's reasons, and the reasons
 // UnsupportedField, HostKeyNotTrusted and AddressNotAllowed.
 package repository

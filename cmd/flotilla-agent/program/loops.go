@@ -117,7 +117,7 @@ func (a *agent) wire(ctx context.Context) error {
 		Serves:  func(c *clusterv1alpha1.Cluster) bool { return c.Name == name },
 		Workers: a.options.workers,
 		Seal:    proof,
-		Hub:     uplink{a.conn},
+		Hub:     hubPresence{a.conn},
 		Metrics: metrics.Registry,
 	})
 	if err := carry.Register(mgr); err != nil {
@@ -185,11 +185,11 @@ func (a *agent) wireCluster(registry *members.Registry, events *recorder) (*node
 	}))
 }
 
-// uplink is what the loops know of the hub.
-type uplink struct{ *hubconn.Connection }
+// hubPresence is what the loops know of whether the hub is there.
+type hubPresence struct{ *hubconn.Connection }
 
 // Away implements lastcopy.Hub: from a hub that is held nothing is heard of Works.
-func (u uplink) Away() error { return cmp.Or(u.Connection.Away(), u.Held()) }
+func (p hubPresence) Away() error { return cmp.Or(p.Connection.Away(), p.Held()) }
 
 const (
 	// present is how recent the member's last answer must be, and how long answers waits for

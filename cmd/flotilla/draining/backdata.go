@@ -48,10 +48,10 @@ func (r *Return) warn(before, b workv1alpha2.Binding) error {
 	row := leavingRow(b, b.BindingSpec().Clusters)
 	was, is := names(before.BindingSpec().Clusters), names(row.To)
 	from := slices.DeleteFunc(slices.Clone(was), func(name string) bool { return slices.Contains(is, name) })
-	news := slices.DeleteFunc(slices.Clone(is), func(name string) bool { return slices.Contains(was, name) })
+	added := slices.DeleteFunc(slices.Clone(is), func(name string) bool { return slices.Contains(was, name) })
 	template := r.volumes.templates[row.Key()]
-	data := volumepolicy.LeftBehind(template, from, r.volumes.there.In(news))
-	if row.RunsOn = len(news) == 0; row.RunsOn {
+	data := volumepolicy.LeftBehind(template, from, r.volumes.there.In(added))
+	if row.RunsOn = len(added) == 0; row.RunsOn {
 		data = volumepolicy.Stay(template, from)
 	}
 	if data == "" {

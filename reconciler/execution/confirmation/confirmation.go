@@ -59,9 +59,9 @@ type Reconciler struct {
 
 // question is what an agent asks, and since when that is known: what was heard of other clusters before is no answer.
 type question struct {
-	id    string
-	since time.Time
-	told  bool // that the copy stays
+	id       string
+	since    time.Time
+	reported bool // that the copy stays
 }
 
 // New returns the loop. hub reads from a cache.
@@ -159,7 +159,7 @@ func (r *Reconciler) weigh(ctx context.Context, s *state) (loop.Next, error) {
 	err := r.judge.Lacks(ctx, s.work, s.cluster, s.question.since)
 	switch {
 	case lastcopy.Is(err):
-		r.tell(ctx, s, err)
+		r.report(ctx, s, err)
 	case err != nil && !lastcopy.Waits(err):
 		return loop.Next{}, err
 	}
@@ -173,14 +173,14 @@ func again(err error) time.Duration {
 	return lastcopy.Again(err)
 }
 
-// tell emits the event that a copy stays, once for each question.
-func (r *Reconciler) tell(ctx context.Context, s *state, why error) {
+// report emits the event that a copy stays, once for each question.
+func (r *Reconciler) report(ctx context.Context, s *state, why error) {
 	r.mu.Lock()
-	told := r.open[s.key].told
-	s.question.told = true
+	reported := r.open[s.key].reported
+	s.question.reported = true
 	r.open[s.key] = s.question
 	r.mu.Unlock()
-	if !told {
+	if !reported {
 		log.FromContext(ctx).Info("An agent that was away keeps what may be the last copy", "work", s.key, "reason", why.Error())
 		r.events.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, why.Error())
 	}
