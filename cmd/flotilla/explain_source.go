@@ -124,7 +124,7 @@ func shared(ctx context.Context, hub client.Reader, id inventory.ID, owner *kust
 // fetched returns the current revision of the source of a Kustomization; empty if it is not known.
 func fetched(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization) string {
 	source := &sourcev1.GitRepository{}
-	if ks.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind || hub.Get(ctx, inventory.SourceOf(ks), source) != nil || source.Status.Artifact == nil {
+	if ks.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind || hub.Get(ctx, inventory.SourceOf(ks).ObjectKey, source) != nil || source.Status.Artifact == nil {
 		return ""
 	}
 	return source.Status.Artifact.Revision

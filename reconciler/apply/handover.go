@@ -34,14 +34,14 @@ func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors, own kust
 
 // artifact returns the artifact that a run applies.
 func (s *state) artifact() siblings.Artifact {
-	return siblings.Artifact{Source: s.source.key, Digest: s.source.digest, Revision: s.source.revision}
+	return siblings.Artifact{Source: s.source.Source, Digest: s.source.digest, Revision: s.source.revision}
 }
 
 // share refuses a revision with objects that other Kustomizations of the source hold at the same revision: two owners
 // would overwrite each other's labels. It also finds out which objects that are left as they are get our labels.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.WantsOf(s.desired, s.objects))
-	s.last.waitsForSiblings(s.source.key, true)
+	s.last.waitsForSiblings(s.source.Source, true)
 	found, err := sharing.Find(ctx, h.siblings, sharing.Query{Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Added: s.diff.Added})
 	if err != nil {
 		return loop.Next{}, err
@@ -53,7 +53,7 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	if len(found.Shared) > 0 {
 		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
 	}
-	s.last.waitsForSiblings(s.source.key, false)
+	s.last.waitsForSiblings(s.source.Source, false)
 	return loop.Next{}, nil
 }
 
@@ -135,7 +135,7 @@ func (h *heritage) await(_ context.Context, s *state) (loop.Next, error) {
 	if !s.leaving.Waits() {
 		return loop.Next{}, nil
 	}
-	s.last.waitsForSiblings(s.source.key, true)
+	s.last.waitsForSiblings(s.source.Source, true)
 	if len(s.leaving.Undecided) > 0 {
 		return loop.Next{After: intervals.Retry(s.ks)}, nil
 	}

@@ -273,7 +273,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 		fmt.Fprintf(hash, "%s\n%s\n", name, text)
 		set[name] = artifact.File{Data: []byte(text)}
 	}
-	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{})(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "fleet"})
+	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{}, sourcev1.GitRepositoryKind)(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "fleet"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

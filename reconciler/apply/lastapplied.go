@@ -56,7 +56,7 @@ type lastApplied struct {
 	// given are objects that other Kustomizations have taken over since the last full run.
 	given map[inventory.ID]bool
 	// siblingsOf is the source for whose other Kustomizations this one waits; empty for none.
-	siblingsOf client.ObjectKey
+	siblingsOf inventory.Source
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
 	// did is what was done so far for the latest revision.
@@ -255,16 +255,16 @@ func awaiting(m *lastApplied, others []client.ObjectKey) {
 }
 
 // waitsForSiblings notes whether other Kustomizations of a source are waited for.
-func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
+func (m *lastApplied) waitsForSiblings(source inventory.Source, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.siblingsOf = source; !waits {
-		m.siblingsOf = client.ObjectKey{}
+		m.siblingsOf = inventory.Source{}
 	}
 }
 
 // WaitingForSiblings implements wakes.States.
-func (m *lastAppliedStates) WaitingForSiblings(source client.ObjectKey) []client.ObjectKey {
+func (m *lastAppliedStates) WaitingForSiblings(source inventory.Source) []client.ObjectKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []client.ObjectKey

@@ -63,7 +63,7 @@ func (k keeper) judge(ctx context.Context, s *state, refusal error) error {
 	judged, mayPass := k.pending.Judge(ctx, pending.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
 	if mayPass {
 		s.plan = applier.Plan{} // none of it was carried out, so it must not be reported as changes
-		s.last.waitsForSiblings(s.source.key, true)
+		s.last.waitsForSiblings(s.source.Source, true)
 	}
 	return judged
 }

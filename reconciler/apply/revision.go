@@ -175,7 +175,7 @@ func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowanc
 	}
 	inventory.FlagLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
 	if err := r.opts.Brake.Check(owned, lost, may, s.source.revision); err != nil {
-		s.last.waitsForSiblings(s.source.key, true) // another Kustomization may still take over what is dropped
+		s.last.waitsForSiblings(s.source.Source, true) // another Kustomization may still take over what is dropped
 		if refusal := (*inventory.Refusal)(nil); errors.As(err, &refusal) {
 			refusal.Stands = s.ks.Status.LastAppliedRevision == s.source.revision
 		}

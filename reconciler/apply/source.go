@@ -29,8 +29,7 @@ import (
 
 // source is the artifact that a run builds from.
 type source struct {
-	kind string
-	key  client.ObjectKey
+	inventory.Source
 	// revision is the name for people, such as "main@sha1:9f2c…".
 	revision string
 	// origin is the revision from which the content was packed; empty for none.
@@ -101,24 +100,24 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 
 // readSource reads the source of a supported kind. For another kind it does nothing, and refuse reports it.
 func (p prerequisites) readSource(ctx context.Context, s *state) error {
-	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, inventory.SourceOf(s.ks)
-	if s.source.kind != sourcev1.GitRepositoryKind {
+	s.source.Source = inventory.SourceOf(s.ks)
+	if s.source.Kind != sourcev1.GitRepositoryKind {
 		return nil
 	}
-	if s.source.key.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
-		return loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
-			s.source.kind, s.source.key))
+	if s.source.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
+		return loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
+			s.source.Source))
 	}
 	var repository sourcev1.GitRepository
-	err := p.hub.Get(ctx, s.source.key, &repository)
+	err := p.hub.Get(ctx, s.source.ObjectKey, &repository)
 	switch {
 	case apierrors.IsNotFound(err):
-		return loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s %s does not exist%s: create it, or correct spec.sourceRef",
-			s.source.kind, s.source.key, propagation.DidYouMean(hint.Repository(ctx, p.hub, s.ks, s.source.key))))
+		return loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s does not exist%s: create it, or correct spec.sourceRef",
+			s.source.Source, propagation.DidYouMean(hint.Repository(ctx, p.hub, s.ks, s.source.ObjectKey))))
 	case err != nil:
-		return fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
+		return fmt.Errorf("read the source %s: %w", s.source.Source, err)
 	case repository.Status.Artifact == nil:
-		return loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the source %s %s has no artifact yet: look at its conditions", s.source.kind, s.source.key))
+		return loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the source %s has no artifact yet: look at its conditions", s.source.Source))
 	case provenance.Unverified(&repository) != "":
 		return loop.Waiting(meta.ArtifactFailedReason, soon, errors.New(provenance.Unverified(&repository)))
 	}
@@ -135,7 +134,7 @@ func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Ne
 	if len(s.ks.Spec.DependsOn) == 0 {
 		return loop.Next{}, nil
 	}
-	why, err := p.dependencies.Unready(ctx, dependencies.Query{Of: s.ks, Actor: s.actor, At: s.artifact(), Kind: s.source.kind})
+	why, err := p.dependencies.Unready(ctx, dependencies.Query{Of: s.ks, Actor: s.actor, At: s.artifact()})
 	if err == nil && why != "" {
 		err = loop.Waiting(meta.DependencyNotReadyReason, soon, errors.New(why))
 	}

@@ -92,7 +92,7 @@ func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Nex
 	}
 	found, err := r.deps.Assessor.Assess(ctx, health.Request{
 		Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most, Settled: settled,
-		At: health.Revision{Source: s.source.key, Kind: s.source.kind, Name: s.source.revision},
+		At: health.Revision{Source: s.source.Source, Name: s.source.revision},
 	})
 	if err != nil {
 		return loop.Next{}, err

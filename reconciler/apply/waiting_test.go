@@ -15,7 +15,7 @@ import (
 // with its source, which has no artifact in the first seconds. Its conditions show
 // what it waits for, as Flux's do; an event would come for each new Kustomization.
 func TestWaitingForASourceIsNoWarning(t *testing.T) {
-	unknown := func(s *state) { s.source = source{kind: s.source.kind, key: s.source.key} }
+	unknown := func(s *state) { s.source = source{Source: s.source.Source} }
 	fresh := func(s *state) { s.ks.Status.Conditions = nil }
 	waits := loop.Waiting(meta.ArtifactFailedReason, time.Second, errors.New("the source has no artifact yet"))
 	cases := map[string]struct {

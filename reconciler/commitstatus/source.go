@@ -14,7 +14,8 @@ import (
 
 // sourceKeyOf returns which GitRepository a Kustomization applies, and false for none.
 func sourceKeyOf(ks *kustomizev1.Kustomization) (client.ObjectKey, bool) {
-	return inventory.SourceOf(ks), ks.Spec.SourceRef.Kind == sourcev1.GitRepositoryKind
+	source := inventory.SourceOf(ks)
+	return source.ObjectKey, source.Kind == sourcev1.GitRepositoryKind
 }
 
 // sourceOf returns the Kustomization's repository; nil if it has none, or one that it may

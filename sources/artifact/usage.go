@@ -48,3 +48,9 @@ func UsageOf(s *Store, prefix, owner string, inUse ...string) Usage {
 	}
 	return out
 }
+
+// Used is an artifact, older than the latest of its owner, that is still in use.
+type Used struct {
+	// Digest is the artifact's digest, Revision the name of what it was made from.
+	Digest, Revision string
+}

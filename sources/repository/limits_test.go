@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/tenancy"
+	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
@@ -66,10 +67,10 @@ func TestLimits(t *testing.T) {
 // replaces, and older artifacts in use count.
 func TestArtifactsHaveRoom(t *testing.T) {
 	limits := tenancy.Limits{tenancy.ArtifactSize: 5000}
-	var inUse []repository.Used
+	var inUse []artifact.Used
 	b := newBench(t, repository.Options{
 		Namespaces: func(string) tenancy.Limits { return limits },
-		InUse:      func(context.Context, client.ObjectKey) ([]repository.Used, error) { return inUse, nil },
+		InUse:      func(context.Context, client.ObjectKey) ([]artifact.Used, error) { return inUse, nil },
 	})
 	noise := func(n int, seed uint64) string {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -93,7 +94,7 @@ func TestArtifactsHaveRoom(t *testing.T) {
 	}
 	used := func() {
 		a := b.object().Status.Artifact
-		inUse = append(inUse, repository.Used{Digest: a.Digest, Revision: a.Revision})
+		inUse = append(inUse, artifact.Used{Digest: a.Digest, Revision: a.Revision})
 	}
 	b.commit("first", map[string]string{"app.yaml": "first"})
 	b.create(nil)

@@ -50,7 +50,7 @@ type state struct {
 	// current means that the commit's artifact is stored already; inUse are older
 	// artifacts in use.
 	current bool
-	inUse   []Used
+	inUse   []artifact.Used
 	// keys are those whose signatures count, if the spec asks for signatures, and signer and tag who signed the commit and
 	// its tag. doubted means that the artifact of the status was not verified by such keys.
 	keys        *signature.Keys

@@ -55,7 +55,7 @@ type Options struct {
 	Namespaces func(namespace string) tenancy.Limits
 	// InUse returns a repository's artifacts that are still used, and so are kept
 	// in addition to the latest one; nil means none.
-	InUse func(ctx context.Context, repository client.ObjectKey) ([]Used, error)
+	InUse func(ctx context.Context, repository client.ObjectKey) ([]artifact.Used, error)
 	// Places limits concurrent work across tenants and is shared with the other
 	// loops; if it is nil, this loop has its own.
 	Places *places.Places
@@ -102,7 +102,7 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 		opts.Places = places.New(places.Options{})
 	}
 	if opts.InUse == nil {
-		opts.InUse = func(context.Context, client.ObjectKey) ([]Used, error) { return nil, nil }
+		opts.InUse = func(context.Context, client.ObjectKey) ([]artifact.Used, error) { return nil, nil }
 	}
 	if opts.Jitter == nil {
 		opts.Jitter = jitter

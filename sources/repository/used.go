@@ -14,14 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// Used is an artifact older than the latest that is still in use.
-type Used struct {
-	// Digest is the artifact's digest, Revision the commit that it was made from.
-	Digest, Revision string
-}
-
 // digestsOf returns the digests of artifacts.
-func digestsOf(used []Used) []string {
+func digestsOf(used []artifact.Used) []string {
 	var out []string
 	for _, u := range used {
 		out = append(out, u.Digest)
@@ -83,7 +77,7 @@ func (r *users) restore(ctx context.Context, s *state) {
 	}
 }
 
-func (r *users) restoreOne(ctx context.Context, s *state, owner string, used Used) error {
+func (r *users) restoreOne(ctx context.Context, s *state, owner string, used artifact.Used) error {
 	revision, err := git.ParseRevision(used.Revision)
 	if err != nil {
 		return err

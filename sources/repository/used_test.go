@@ -16,9 +16,9 @@ import (
 // latest one, and fetched again if the store lost them, even for a commit that is
 // no longer on any branch.
 func TestWhatIsInUseIsKept(t *testing.T) {
-	var used []repository.Used
+	var used []artifact.Used
 	opts := repository.Options{
-		InUse:  func(context.Context, client.ObjectKey) ([]repository.Used, error) { return used, nil },
+		InUse:  func(context.Context, client.ObjectKey) ([]artifact.Used, error) { return used, nil },
 		Jitter: func(d time.Duration) time.Duration { return d },
 	}
 	b := newBench(t, opts)
@@ -27,7 +27,7 @@ func TestWhatIsInUseIsKept(t *testing.T) {
 	b.commit("first", map[string]string{"app.yaml": "first"})
 	b.mustReconcile()
 	first := b.object().Status.Artifact
-	used = []repository.Used{{Digest: first.Digest, Revision: first.Revision}}
+	used = []artifact.Used{{Digest: first.Digest, Revision: first.Revision}}
 	for _, text := range []string{"second", "third", "fourth"} {
 		b.commit(text, map[string]string{"app.yaml": text})
 		b.mustReconcile()
@@ -69,10 +69,10 @@ func TestWhatIsInUseIsKept(t *testing.T) {
 // TestWhatIsInUseAndGone checks that a repository stays ready if the remote no
 // longer serves a commit in use.
 func TestWhatIsInUseAndGone(t *testing.T) {
-	asked := repository.Used{Digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000", Revision: "main@sha1:0123456789012345678901234567890123456789"}
+	asked := artifact.Used{Digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000", Revision: "main@sha1:0123456789012345678901234567890123456789"}
 	opts := repository.Options{
-		InUse: func(context.Context, client.ObjectKey) ([]repository.Used, error) {
-			return []repository.Used{asked}, nil
+		InUse: func(context.Context, client.ObjectKey) ([]artifact.Used, error) {
+			return []artifact.Used{asked}, nil
 		},
 		Jitter: func(d time.Duration) time.Duration { return d },
 	}

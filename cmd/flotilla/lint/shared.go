@@ -27,7 +27,7 @@ func (b built) key() client.ObjectKey { return client.ObjectKeyFromObject(b.Of) 
 // shared reports objects that two Kustomizations of one source build.
 func shared(l *linter, all []built) {
 	type held struct {
-		source    client.ObjectKey
+		source    inventory.Source
 		namespace string
 		id        inventory.ID
 	}

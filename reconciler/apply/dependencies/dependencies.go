@@ -46,9 +46,8 @@ type Query struct {
 	Of *kustomizev1.Kustomization
 	// Actor is who acts for it.
 	Actor actors.Actor
-	// At is the artifact that it is to apply, and Kind that of its source.
-	At   siblings.Artifact
-	Kind string
+	// At is the artifact that it is to apply.
+	At siblings.Artifact
 }
 
 // Unready returns a text that names the first dependency that is not ready, and why; empty if all are. The error is
@@ -110,7 +109,7 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read Read, budget 
 		return p.byExpression(ctx, q.Of, dep, i, budget)
 	}
 	ready := apimeta.FindStatusCondition(dep.Status.Conditions, meta.ReadyCondition)
-	same := dep.Spec.SourceRef.Kind == q.Kind && inventory.SourceOf(dep) == q.At.Source
+	same := inventory.SourceOf(dep) == q.At.Source
 	switch {
 	case same && ready != nil && ready.Reason == siblings.ReasonHandingOver && ready.ObservedGeneration == dep.Generation && dep.Status.LastAttemptedRevision == q.At.Revision:
 		return "", nil // it is applied, and may in turn wait for this one to take objects over

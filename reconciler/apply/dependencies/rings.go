@@ -77,7 +77,7 @@ func (w way) to(next *kustomizev1.Kustomization) way {
 }
 
 func sameSource(a, b *kustomizev1.Kustomization) bool {
-	return a.Spec.SourceRef.Kind == b.Spec.SourceRef.Kind && inventory.SourceOf(a) == inventory.SourceOf(b)
+	return inventory.SourceOf(a) == inventory.SourceOf(b)
 }
 
 // waitsForHealth reports whether a Kustomization is not ready before another one is. Where spec.healthCheckExprs says when a

@@ -30,7 +30,7 @@ import (
 
 var (
 	noon    = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	present = siblings.Artifact{Source: client.ObjectKey{Namespace: "team", Name: "fleet"}, Digest: "sha256:2", Revision: "main@sha1:2"}
+	present = siblings.Artifact{Source: inventory.GitRepository(client.ObjectKey{Namespace: "team", Name: "fleet"}), Digest: "sha256:2", Revision: "main@sha1:2"}
 )
 
 func key(name string) client.ObjectKey { return client.ObjectKey{Namespace: "team", Name: name} }

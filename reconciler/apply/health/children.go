@@ -5,14 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Revision is the revision of a source that is judged. The zero value stands for no particular one.
 type Revision struct {
-	Source client.ObjectKey
-	// Kind of the source.
-	Kind string
-	Name string
+	Source inventory.Source
+	Name   string
 }
 
 // behind returns a text if obj is a Kustomization that follows the source and has not tried the revision yet: its
@@ -26,8 +26,8 @@ func (r Revision) behind(obj *unstructured.Unstructured) string {
 		return ""
 	}
 	ref, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "sourceRef")
-	of := client.ObjectKey{Namespace: cmp.Or(ref["namespace"], obj.GetNamespace()), Name: ref["name"]}
-	if of != r.Source || ref["kind"] != r.Kind {
+	of := inventory.Source{Kind: ref["kind"], ObjectKey: client.ObjectKey{Namespace: cmp.Or(ref["namespace"], obj.GetNamespace()), Name: ref["name"]}}
+	if of != r.Source {
 		return ""
 	}
 	if tried, _, _ := unstructured.NestedString(obj.Object, "status", "lastAttemptedRevision"); tried == r.Name {

@@ -21,7 +21,7 @@ func TestChildrenAreJudgedAtTheSameRevision(t *testing.T) {
 	const child = `{"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "two", "namespace": "flux-system", "generation": 1},
   "spec": {"suspend": %t, "sourceRef": {"kind": %q, "name": %q}},
   "status": {"observedGeneration": 1, "lastAttemptedRevision": %q, "conditions": [{"type": "Ready", "status": %q, "reason": "x", "message": "as it was"}]}}`
-	at := health.Revision{Source: client.ObjectKey{Namespace: "flux-system", Name: "fleet"}, Kind: "GitRepository", Name: "main@sha1:2"}
+	at := health.Revision{Source: inventory.GitRepository(client.ObjectKey{Namespace: "flux-system", Name: "fleet"}), Name: "main@sha1:2"}
 	later := "has not tried revision main@sha1:2 yet"
 	cases := map[string]struct {
 		suspended    bool

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/sources/repository"
+	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
 // Builder turns artifacts into objects.
@@ -120,10 +120,11 @@ func ours(changes []applier.Change, owner client.ObjectKey, owned []inventory.En
 	return kept, taken
 }
 
-// InUse returns a function that lists the artifacts which Kustomizations of a source applied last, so that they
-// are not collected. Those of other namespaces count if tenancy lets them use the source.
-func InUse(hub client.Reader, rules tenancy.Rules) func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
-	return func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
+// InUse returns a function that lists the artifacts which Kustomizations of a source of a kind applied last, so that
+// they are not collected. Those of other namespaces count if tenancy lets them use the source.
+func InUse(hub client.Reader, rules tenancy.Rules, kind string) func(ctx context.Context, key client.ObjectKey) ([]artifact.Used, error) {
+	return func(ctx context.Context, key client.ObjectKey) ([]artifact.Used, error) {
+		source := inventory.Source{Kind: kind, ObjectKey: key}
 		var all kustomizev1.KustomizationList
 		among := []client.ListOption{client.UnsafeDisableDeepCopy}
 		if !rules.AllowCrossNamespace {
@@ -132,13 +133,13 @@ func InUse(hub client.Reader, rules tenancy.Rules) func(ctx context.Context, sou
 		if err := hub.List(ctx, &all, among...); err != nil {
 			return nil, fmt.Errorf("list the Kustomizations of %s: %w", source, err)
 		}
-		var used []repository.Used
+		var used []artifact.Used
 		for i := range all.Items {
 			if r := In(all.Items[i].Status); r.Artifact != "" && inventory.SourceOf(&all.Items[i]) == source {
-				used = append(used, repository.Used{Digest: r.Artifact, Revision: r.Revision})
+				used = append(used, artifact.Used{Digest: r.Artifact, Revision: r.Revision})
 			}
 		}
-		slices.SortFunc(used, func(a, b repository.Used) int { return cmp.Compare(a.Digest, b.Digest) })
-		return slices.CompactFunc(used, func(a, b repository.Used) bool { return a.Digest == b.Digest }), nil
+		slices.SortFunc(used, func(a, b artifact.Used) int { return cmp.Compare(a.Digest, b.Digest) })
+		return slices.CompactFunc(used, func(a, b artifact.Used) bool { return a.Digest == b.Digest }), nil
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
-	"github.com/flotilla-io/flotilla/sources/repository"
+	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
 // builds are what every artifact is built to.
@@ -94,16 +94,16 @@ func TestInUse(t *testing.T) {
 		kustomization("other", "web", "team", "fleet", "sha256:1"), kustomization("other", "db", "", "fleet", "sha256:3"),
 		kustomization("team", "new", "", "fleet", ""), kustomization("team", "infra", "", "infra", "sha256:4"),
 	).Build()
-	own, foreign := repository.Used{Digest: "sha256:2", Revision: "main@sha1:1"}, repository.Used{Digest: "sha256:1", Revision: "main@sha1:1"}
+	own, foreign := artifact.Used{Digest: "sha256:2", Revision: "main@sha1:1"}, artifact.Used{Digest: "sha256:1", Revision: "main@sha1:1"}
 	for name, tc := range map[string]struct {
 		rules tenancy.Rules
-		want  []repository.Used
+		want  []artifact.Used
 	}{
-		"of its own namespace": {tenancy.Rules{}, []repository.Used{own}},
-		"of all, if they may":  {tenancy.Rules{AllowCrossNamespace: true}, []repository.Used{foreign, own}},
+		"of its own namespace": {tenancy.Rules{}, []artifact.Used{own}},
+		"of all, if they may":  {tenancy.Rules{AllowCrossNamespace: true}, []artifact.Used{foreign, own}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := lastgood.InUse(hub, tc.rules)(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"})
+			got, err := lastgood.InUse(hub, tc.rules, "GitRepository")(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"})
 			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
 				t.Errorf("error %v, in use (-want +got):\n%s", err, diff)
 			}

@@ -29,7 +29,7 @@ import (
 // Artifact is what a source fetched.
 type Artifact struct {
 	// Source is the source that fetched it.
-	Source client.ObjectKey
+	Source inventory.Source
 	// Digest names it in the store, and Revision is its name for people. Both are empty if the
 	// source has none, or is gone: siblings then want what they wanted last.
 	Digest, Revision string

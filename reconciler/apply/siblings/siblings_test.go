@@ -23,7 +23,7 @@ import (
 
 var (
 	noon    = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	present = siblings.Artifact{Source: client.ObjectKey{Namespace: "team", Name: "fleet"}, Digest: "sha256:2", Revision: "main@sha1:2"}
+	present = siblings.Artifact{Source: inventory.GitRepository(client.ObjectKey{Namespace: "team", Name: "fleet"}), Digest: "sha256:2", Revision: "main@sha1:2"}
 )
 
 // named returns a Kustomization that was created so many minutes after noon, with changes.

@@ -17,7 +17,7 @@ import (
 func (x *Index) Latest(ctx context.Context, ks *kustomizev1.Kustomization) (at Artifact, allows string, err error) {
 	var repository sourcev1.GitRepository
 	at.Source = inventory.SourceOf(ks)
-	if err := x.hub.Get(ctx, at.Source, &repository); client.IgnoreNotFound(err) != nil {
+	if err := x.hub.Get(ctx, at.Source.ObjectKey, &repository); client.IgnoreNotFound(err) != nil {
 		return at, "", fmt.Errorf("read the source %s: %w", at.Source, err)
 	}
 	if artifact := repository.Status.Artifact; artifact != nil {

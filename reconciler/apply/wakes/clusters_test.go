@@ -73,7 +73,7 @@ func TestWhoChecksACluster(t *testing.T) {
 type doubting struct{ doubted []string }
 
 func (*doubting) WaitingFor(inventory.ID) []client.ObjectKey                  { return nil }
-func (*doubting) WaitingForSiblings(client.ObjectKey) []client.ObjectKey      { return nil }
+func (*doubting) WaitingForSiblings(inventory.Source) []client.ObjectKey      { return nil }
 func (*doubting) Misses(client.ObjectKey, inventory.ID) (time.Duration, bool) { return 0, false }
 func (*doubting) Again(client.ObjectKey)                                      {}
 func (d *doubting) Doubt(key client.ObjectKey)                                { d.doubted = append(d.doubted, key.Name) }

@@ -40,7 +40,7 @@ type States interface {
 	// WaitingFor returns the Kustomizations that wait for an object.
 	WaitingFor(id inventory.ID) []client.ObjectKey
 	// WaitingForSiblings returns the Kustomizations that wait for others of a source.
-	WaitingForSiblings(source client.ObjectKey) []client.ObjectKey
+	WaitingForSiblings(source inventory.Source) []client.ObjectKey
 	// Misses reports whether a deleted object is one that a Kustomization holds, and after which time the
 	// Kustomization has to be reconciled. That time grows if the object is deleted again and again. If it is
 	// applied again only much later, the returned time is short all the same, so that the run reports it.
@@ -59,8 +59,8 @@ type Wakes struct {
 
 // UsersOf returns the Kustomizations that apply what a source fetches.
 func (w Wakes) UsersOf(ctx context.Context, source client.Object) []reconcile.Request {
-	key := client.ObjectKeyFromObject(source)
-	return w.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == key })
+	changed := inventory.SourceFrom(source)
+	return w.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == changed })
 }
 
 // Dependents returns the Kustomizations that depend on another one. If that is gone, their next run is a full one,

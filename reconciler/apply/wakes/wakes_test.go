@@ -25,7 +25,7 @@ func (w waiting) WaitingFor(id inventory.ID) []client.ObjectKey {
 	}
 	return w[client.ObjectKey{Namespace: id.Namespace, Name: id.Name}]
 }
-func (waiting) WaitingForSiblings(client.ObjectKey) []client.ObjectKey      { return nil }
+func (waiting) WaitingForSiblings(inventory.Source) []client.ObjectKey      { return nil }
 func (waiting) Misses(client.ObjectKey, inventory.ID) (time.Duration, bool) { return 0, false }
 func (waiting) Again(client.ObjectKey)                                      {}
 func (waiting) Doubt(client.ObjectKey)                                      {}

@@ -68,7 +68,7 @@ type Result struct {
 // Build builds all Kustomizations whose source is the folder's repository, and counts the others. Errors of single
 // Kustomizations are in the results.
 func Build(ctx context.Context, in Input) (results []Result, others int, err error) {
-	b := &building{in: in, root: rootOf(in), by: build.New(build.Limits{}), trees: map[client.ObjectKey]*build.Tree{}, met: map[string]bool{}, names: map[string]bool{}}
+	b := &building{in: in, root: rootOf(in), by: build.New(build.Limits{}), trees: map[inventory.Source]*build.Tree{}, met: map[string]bool{}, names: map[string]bool{}}
 	only := b.ownSources()
 	for _, bases := range []bool{false, true} {
 		for i, ks := range in.Kustomizations {
@@ -90,9 +90,9 @@ func Build(ctx context.Context, in Input) (results []Result, others int, err err
 type building struct {
 	in      Input
 	root    string
-	own     map[client.ObjectKey]bool // sources with a path that exists below the root
+	own     map[inventory.Source]bool // sources with a path that exists below the root
 	by      *build.Builder
-	trees   map[client.ObjectKey]*build.Tree
+	trees   map[inventory.Source]*build.Tree
 	met     map[string]bool
 	names   map[string]bool // of Kustomizations that something has built
 	results []Result
@@ -143,11 +143,11 @@ func (b *building) build(ctx context.Context, ks *kustomizev1.Kustomization, fro
 }
 
 // tree returns the files that a source would fetch.
-func (b *building) tree(ctx context.Context, source client.ObjectKey) (*build.Tree, error) {
+func (b *building) tree(ctx context.Context, source inventory.Source) (*build.Tree, error) {
 	var selection artifact.Selection
-	key := client.ObjectKey{} // for all sources that are not in the files
+	key := inventory.Source{} // for all sources that are not in the files
 	for _, known := range b.in.Sources {
-		if client.ObjectKeyFromObject(known) == source {
+		if inventory.SourceFrom(known) == source {
 			key, selection = source, artifact.Selection{Ignore: known.Spec.Ignore, Directories: known.Spec.SparseCheckout}
 		}
 	}
@@ -165,8 +165,8 @@ func (b *building) tree(ctx context.Context, source client.ObjectKey) (*build.Tr
 // ownSources finds the sources that stand for the repository itself: those with a path that exists in it. only is true
 // if there is a single source, which may be the repository in any case.
 func (b *building) ownSources() (only bool) {
-	all := map[client.ObjectKey]bool{}
-	b.own = map[client.ObjectKey]bool{}
+	all := map[inventory.Source]bool{}
+	b.own = map[inventory.Source]bool{}
 	for _, ks := range b.in.Kustomizations {
 		source := inventory.SourceOf(ks.Kustomization)
 		all[source] = true

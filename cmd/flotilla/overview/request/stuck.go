@@ -68,7 +68,7 @@ func (d dependencies) lasting(ctx context.Context, ks *kustomizev1.Kustomization
 // tried reports whether a Kustomization has tried the latest revision of its source.
 func (d dependencies) tried(ctx context.Context, ks *kustomizev1.Kustomization) bool {
 	var source sourcev1.GitRepository
-	if err := d.hub.Get(ctx, inventory.SourceOf(ks), &source); err != nil || source.Status.Artifact == nil {
+	if err := d.hub.Get(ctx, inventory.SourceOf(ks).ObjectKey, &source); err != nil || source.Status.Artifact == nil {
 		return false
 	}
 	return ks.Status.LastAttemptedRevision == source.Status.Artifact.Revision
