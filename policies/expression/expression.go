@@ -277,3 +277,12 @@ func (e *Expression) explain(err error) error {
 	}
 	return fmt.Errorf("%w: what it does cannot be done with the types or values that it finds", ErrFailed)
 }
+
+// Value is Bool for an expression whose result is used by others, as one of their variables.
+func (e *Expression) Value(ctx context.Context, variables map[string]any, budget *Budget) (any, error) {
+	value, err := e.evaluate(ctx, variables, budget)
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
