@@ -56,6 +56,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/receiver"
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
@@ -73,9 +74,8 @@ type Options struct {
 	Claims *Claims
 	// Revisions says how revisions are applied, and reported.
 	Revisions Revisions
-	// Egress connects to Git servers and forges. Its zero value reaches public
-	// addresses only.
-	Egress egress.Dialer
+	// Network says whom the loops reach, and where they are reached.
+	Network Network
 	// Scheduling says how bindings are placed.
 	Scheduling Scheduling
 	// Silence says when nothing heard of a cluster is news.
@@ -100,6 +100,15 @@ type Options struct {
 	// Metrics is where the loops count; nil counts for nobody. What controller-runtime
 	// counts of their queues is in its own registry.
 	Metrics prometheus.Registerer
+}
+
+// Network says whom the loops reach, beside the hub and members, and where they are reached.
+type Network struct {
+	// Egress connects to Git servers and forges. Its zero value reaches public
+	// addresses only.
+	Egress egress.Dialer
+	// Webhooks is the address that Receivers are reached at; empty for none.
+	Webhooks string
 }
 
 // Revisions says how revisions of sources are applied, and reported. The zero value of a field stands for
@@ -157,6 +166,7 @@ type loop struct {
 // loops are all there are, in the order in which a change meets them.
 var loops = []loop{
 	{"gitrepository", registerRepository},
+	{"receiver", registerReceiver},
 	{"kustomization", registerApply},
 	{"template", registerTemplate},
 	{"scheduler", registerScheduler},
@@ -273,7 +283,13 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 
 func registerRepository(_ context.Context, f *fleet) error {
 	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{
-		Git: git.Options{Egress: f.opts.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.GitRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.GitRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+	}).Register(f.mgr)
+}
+
+func registerReceiver(_ context.Context, f *fleet) error {
+	return receiver.New(f.mgr.GetClient(), receiver.Options{
+		Address: f.opts.Network.Webhooks, Egress: f.opts.Network.Egress, AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
@@ -469,7 +485,7 @@ func registerCommitStatus(_ context.Context, f *fleet) error {
 	if err := commitstatus.NewSources(f.mgr.GetClient(), f.events, opts).Register(f.mgr); err != nil {
 		return err
 	}
-	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress, Metrics: f.opts.Metrics, Remains: f.health()}).Register(f.mgr)
+	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Network.Egress, Metrics: f.opts.Metrics, Remains: f.health()}).Register(f.mgr)
 }
 
 // health judges how objects of the control plane fare in their clusters.

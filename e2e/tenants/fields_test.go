@@ -117,6 +117,9 @@ func fields(addresses []string) []field {
 		{path: "Provider spec.proxySecretRef", over: []string{"proxy"}, manifest: provider("gitea", "  address: http://127.0.0.1:1/red/src\n  proxySecretRef: {name: TARGET}\n")},
 		{path: "Alert spec.eventSources[].namespace", over: namespaces, manifest: alert("TARGET", "commits")},
 		{path: "Alert spec.providerRef", over: files, manifest: alert("red", "TARGET")},
+		{path: "Receiver spec.secretRef", over: files, manifest: receiver("  type: github\n  secretRef: {name: TARGET}\n", "red")},
+		{path: "Receiver spec.resources[].namespace", over: namespaces, manifest: receiver("  type: github\n  secretRef: {name: token}\n", "TARGET")},
+		{path: "Receiver spec.oidcProviders[].issuerURL", over: addresses, manifest: receiver("  type: generic-oidc\n  oidcProviders: [{issuerURL: 'http://TARGET', validations: [{expression: 'true', message: no}]}]\n", "red")},
 		{path: "Gateway spec.listeners[].tls.certificateRefs[].namespace", over: namespaces, manifest: gateway},
 	}
 	for who, lines := range accountLines {
@@ -147,9 +150,6 @@ var harmless = map[string]string{
 	"MultiClusterIngress spec.rules[].host":         "no loop reads the kind",
 	"MultiClusterIngress spec.tls[].hosts":          "no loop reads the kind",
 	"MultiClusterIngress spec.tls[].secretName":     "no loop reads the kind",
-	"Receiver spec.oidcProviders[].issuerURL":       "no loop reads the kind",
-	"Receiver spec.resources[].namespace":           "no loop reads the kind",
-	"Receiver spec.secretRef":                       "no loop reads the kind",
 }
 
 // leads reports by its name whether a field refers to something.

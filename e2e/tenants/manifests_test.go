@@ -184,6 +184,17 @@ spec:
 `
 }
 
+// receiver is a Receiver of the tenant that names a source of a namespace.
+func receiver(lines, namespace string) string {
+	return `
+apiVersion: notification.toolkit.fluxcd.io/v1
+kind: Receiver
+metadata: {name: NAME, namespace: red}
+spec:
+` + lines + `  resources: [{kind: GitRepository, name: src, namespace: ` + namespace + `}]
+`
+}
+
 // setting is what the administrator prepares: two tenants and what is theirs. CROWN
 // is the secret that must not be seen elsewhere, URL that of a repository, and IDENTITY
 // a key for SSH.

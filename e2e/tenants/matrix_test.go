@@ -30,7 +30,7 @@ import (
 
 // hubArgs let sources be where the Git server of the fleet is, and nowhere else on
 // this machine.
-var hubArgs = []string{"--source-networks=127.0.0.1/32"}
+var hubArgs = []string{"--source-networks=127.0.0.1/32", "--receiver-address=127.0.0.1:0"}
 
 // A cell is one field with one target.
 type cell struct {

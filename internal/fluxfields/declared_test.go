@@ -106,6 +106,16 @@ var declared = []kind{
 	},
 	{
 		name: "Receiver notification.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/notification-controller/api/v1",
-		rows: []row{{use: ignored, why: "nothing answers webhooks"}},
+		folders: []string{"sources/receiver", "policies/webhook"},
+		rows: []row{
+			{fields: "events[] interval resourceFilter suspend type", use: used},
+			{in: "resources[]", fields: "filter matchLabels name namespace", use: used},
+			{in: "resources[]", fields: "kind", use: used, why: "the condition names kinds that are not served"},
+			{in: "resources[]", fields: "apiVersion", use: ignored, why: "it is that of the kinds that are served"},
+			{in: "secretRef", fields: "name", use: used},
+			{in: "oidcProviders[]", fields: "audience issuerURL", use: used},
+			{in: "oidcProviders[].variables[]", fields: "expression name", use: used},
+			{in: "oidcProviders[].validations[]", fields: "expression message", use: used},
+		},
 	},
 }

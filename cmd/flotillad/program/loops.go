@@ -242,7 +242,7 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) (err error) {
 func (o *loopOptions) listening() map[string]string {
 	return map[string]string{
 		"metrics-bind-address": o.addresses.metrics, "health-probe-bind-address": o.addresses.health,
-		"profiling-bind-address": o.addresses.profiled(), "artifact-address": o.sources.artifactAddress,
+		"profiling-bind-address": o.addresses.profiled(), "artifact-address": o.sources.artifactAddress, "receiver-address": o.sources.receiverAddress,
 	}
 }
 
@@ -273,16 +273,19 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Skip:        &o.skip.rules,
 		Claims:      o.plane.claims,
 		Revisions:   o.revisions(),
-		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles),
-		Scheduling:  o.scheduling,
-		Silence:     o.tuning.silence,
-		Tuning:      o.tuning.loops,
-		Reporting:   reconciler.Reporting(o.reporting),
-		Tenure:      options.Tenure,
-		Busy:        o.plane.busy,
-		Builds:      o.sources.builds,
-		Store:       reconciler.Store{Opened: o.plane.opened, Place: o.plane.place},
-		Metrics:     metrics.Registry,
+		Network: reconciler.Network{
+			Egress:   o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles, o.sources.receiverAddress),
+			Webhooks: o.sources.receiverAddress,
+		},
+		Scheduling: o.scheduling,
+		Silence:    o.tuning.silence,
+		Tuning:     o.tuning.loops,
+		Reporting:  reconciler.Reporting(o.reporting),
+		Tenure:     options.Tenure,
+		Busy:       o.plane.busy,
+		Builds:     o.sources.builds,
+		Store:      reconciler.Store{Opened: o.plane.opened, Place: o.plane.place},
+		Metrics:    metrics.Registry,
 
 		KarmadactlRegister: o.plane.karmadactl,
 	})

@@ -34,6 +34,8 @@ type sourceOptions struct {
 	// artifactAddress is where artifacts are served; empty means the port of the last run,
 	// or a free one.
 	artifactAddress string
+	// receiverAddress is where Receivers are reached; empty means nowhere.
+	receiverAddress string
 	// given is the value of --source-networks, networks the parsed value.
 	given    []string
 	networks []netip.Prefix
@@ -52,6 +54,8 @@ type sourceOptions struct {
 func (o *sourceOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.artifactAddress, "artifact-address", "",
 		"IP address and port that artifacts are served on; default is loopback with the port of the last run, or a free one")
+	flags.StringVar(&o.receiverAddress, "receiver-address", "",
+		"IP address and port that the webhooks of Receivers come in at, such as :9292, without TLS: put a proxy before it that has a certificate; nothing else answers there (default nowhere)")
 	flags.StringSliceVar(&o.given, strings.TrimPrefix(egress.Flag, "--"), nil,
 		"networks that Git servers and forges may be in, beyond public addresses, as address/bits (default none); loopback addresses need one within 127.0.0.0/8 or ::1/128, and the control plane's own ports are never reached")
 	flags.StringToStringVar(&o.givenLimits, "namespace-limits", nil,
