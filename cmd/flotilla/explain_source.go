@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // itself adds to the explanation of a Kustomization or a source that it is not ready, why, and what to do.
@@ -35,13 +36,17 @@ func itself(template *unstructured.Unstructured, e explain.Explanation) explain.
 		}
 		s.Kustomization(ks)
 		conditions = ks.Status.Conditions
-	case sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind).GroupKind():
-		source := &sourcev1.GitRepository{}
+	default:
+		kind, followed := origins.KindOf(template.GetKind())
+		if template.GroupVersionKind().Group != sourcev1.GroupVersion.Group || !followed {
+			break
+		}
+		source := kind.New()
 		if convert.FromUnstructured(template.Object, source) != nil {
 			return e
 		}
-		s.Repository(source)
-		conditions = source.Status.Conditions
+		s.Source(source)
+		conditions = source.GetConditions()
 	}
 	reason := "NotReady"
 	if ready := apimeta.FindStatusCondition(conditions, meta.ReadyCondition); ready != nil {
@@ -123,9 +128,9 @@ func shared(ctx context.Context, hub client.Reader, id inventory.ID, owner *kust
 
 // fetched returns the current revision of the source of a Kustomization; empty if it is not known.
 func fetched(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization) string {
-	source := &sourcev1.GitRepository{}
-	if ks.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind || hub.Get(ctx, inventory.SourceOf(ks).ObjectKey, source) != nil || source.Status.Artifact == nil {
+	source, err := origins.Read(ctx, hub, inventory.SourceOf(ks))
+	if err != nil {
 		return ""
 	}
-	return source.Status.Artifact.Revision
+	return origins.Revision(source)
 }

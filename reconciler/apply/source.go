@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // source is the artifact that a run builds from.
@@ -101,28 +102,28 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 // readSource reads the source of a supported kind. For another kind it does nothing, and refuse reports it.
 func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	s.source.Source = inventory.SourceOf(s.ks)
-	if s.source.Kind != sourcev1.GitRepositoryKind {
+	if _, followed := origins.KindOf(s.source.Kind); !followed {
 		return nil
 	}
 	if s.source.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
 		return loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
 			s.source.Source))
 	}
-	var repository sourcev1.GitRepository
-	err := p.hub.Get(ctx, s.source.ObjectKey, &repository)
+	source, err := origins.Read(ctx, p.hub, s.source.Source)
+	facts := origins.FactsOf(source)
 	switch {
 	case apierrors.IsNotFound(err):
 		return loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s does not exist%s: create it, or correct spec.sourceRef",
-			s.source.Source, propagation.DidYouMean(hint.Repository(ctx, p.hub, s.ks, s.source.ObjectKey))))
+			s.source.Source, propagation.DidYouMean(hint.Source(ctx, p.hub, s.ks, s.source.Source))))
 	case err != nil:
 		return fmt.Errorf("read the source %s: %w", s.source.Source, err)
-	case repository.Status.Artifact == nil:
+	case source.GetArtifact() == nil:
 		return loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the source %s has no artifact yet: look at its conditions", s.source.Source))
-	case provenance.Unverified(&repository) != "":
-		return loop.Waiting(meta.ArtifactFailedReason, soon, errors.New(provenance.Unverified(&repository)))
+	case facts.Unverified != "":
+		return loop.Waiting(meta.ArtifactFailedReason, soon, errors.New(facts.Unverified))
 	}
-	artifact := repository.Status.Artifact
-	s.source.verify = repository.Spec.Verification
+	artifact := source.GetArtifact()
+	s.source.verify = facts.Verify
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
 	s.source.allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
 	s.source.commit = provenance.Commit(artifact.Metadata)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -20,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/references"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -52,10 +52,12 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	for _, kind := range wakes.Kinds() {
 		loop.Watches(kind, gone.OfKind())
 	}
+	for _, kind := range origins.Kinds() {
+		loop.Watches(kind.New(), handler.EnqueueRequestsFromMapFunc(wake.UsersOf), builder.WithPredicates(wakes.NewArtifact()))
+	}
 	return loop.
 		Named("apply").
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), wakes.Asked(), r.own.Endings())).
-		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.UsersOf), builder.WithPredicates(wakes.NewArtifact())).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.Dependents), builder.WithPredicates(dependencies.Changed())).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.Siblings), builder.WithPredicates(dependencies.MovedOn())).
 		Watches(&kustomizev1.Kustomization{}, wake.WhenKustomizationChanges(), builder.WithPredicates(dependencies.MovedOn())).

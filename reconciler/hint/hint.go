@@ -9,12 +9,13 @@ import (
 	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // most is how many objects are looked at.
@@ -58,7 +59,12 @@ func Dependency(ctx context.Context, hub client.Reader, of *kustomizev1.Kustomiz
 	return Name(ctx, hub, &kustomizev1.KustomizationList{}, of, key, but...)
 }
 
-// Repository is Name of the GitRepository that a Kustomization applies. It is empty for one of another namespace.
-func Repository(ctx context.Context, hub client.Reader, of *kustomizev1.Kustomization, key client.ObjectKey) string {
-	return Name(ctx, hub, &sourcev1.GitRepositoryList{}, of, key)
+// Source is Name of the source that a Kustomization applies. It is empty for one of another namespace, or of a kind that is not
+// followed.
+func Source(ctx context.Context, hub client.Reader, of *kustomizev1.Kustomization, source inventory.Source) string {
+	kind, followed := origins.KindOf(source.Kind)
+	if !followed {
+		return ""
+	}
+	return Name(ctx, hub, kind.List(), of, source.ObjectKey)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 func TestWhichOneIsMeant(t *testing.T) {
@@ -89,7 +90,7 @@ func TestATenantLearnsNoNamesOfOthers(t *testing.T) {
 		key := client.ObjectKey{Namespace: namespace, Name: "payment"}
 		for what, got := range map[string]string{
 			"depends on":  hint.Dependency(t.Context(), hub, of, key),
-			"applies":     hint.Repository(t.Context(), hub, of, key),
+			"applies":     hint.Source(t.Context(), hub, of, inventory.GitRepository(key)),
 			"refers to":   hint.Name(t.Context(), hub, &kustomizev1.KustomizationList{}, of, key),
 			"posts about": hint.Name(t.Context(), hub, &sourcev1.GitRepositoryList{}, of, key),
 		} {

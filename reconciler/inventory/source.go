@@ -26,14 +26,3 @@ func SourceOf(ks *kustomizev1.Kustomization) Source {
 
 // GitRepository returns the source of that kind and name.
 func GitRepository(key client.ObjectKey) Source { return Source{sourcev1.GitRepositoryKind, key} }
-
-// SourceFrom returns the source that an object is; the zero value for an object of another kind.
-func SourceFrom(obj client.Object) Source {
-	key := client.ObjectKeyFromObject(obj)
-	switch obj.(type) {
-	case *sourcev1.GitRepository:
-		return GitRepository(key)
-	default:
-		return Source{}
-	}
-}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,6 +16,9 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint/overlays"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
+	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
@@ -63,14 +67,14 @@ func (l builds) folderOf(o *object, ks *kustomizev1.Kustomization) string {
 
 // folder builds one folder, and returns its Kustomizations, those that it builds, and their results.
 func (l builds) folder(ctx context.Context, folder string, objects []*object) ([]kustomization, []built, error) {
-	in, from := overlays.Input{Folder: folder}, []*object{}
+	in, from := overlays.Input{Folder: folder, Sources: map[inventory.Source]artifact.Selection{}}, []*object{}
 	for _, o := range objects {
 		in.Values.Add(o.doc.Fields, l.opts.Namespace)
 		if ks := overlays.Of(o.doc.Fields, l.opts.Namespace); ks != nil && o.name != "" && !o.patch {
 			in.Kustomizations, from = append(in.Kustomizations, overlays.Kustomization{Kustomization: ks, Base: o.kustomize}), append(from, o)
 		}
-		if source := l.sourceOf(o); source != nil {
-			in.Sources = append(in.Sources, source)
+		if source, selection, is := l.sourceOf(o); is {
+			in.Sources[source] = selection
 		}
 	}
 	if len(from) == 0 {
@@ -104,19 +108,19 @@ func (l builds) folder(ctx context.Context, folder string, objects []*object) ([
 	return out, came, nil
 }
 
-// sourceOf returns an object as a GitRepository; nil if it is none or cannot be read.
-func (l builds) sourceOf(o *object) *sourcev1.GitRepository {
-	if o.gvk != sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind) {
-		return nil
+// sourceOf returns which source an object is, and which files it takes; false if it is none or cannot be read.
+func (l builds) sourceOf(o *object) (inventory.Source, artifact.Selection, bool) {
+	kind, followed := origins.KindOf(o.gvk.Kind)
+	if !followed || o.gvk.GroupVersion() != sourcev1.GroupVersion {
+		return inventory.Source{}, artifact.Selection{}, false
 	}
-	source := &sourcev1.GitRepository{}
+	source := kind.New()
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.doc.Fields, source) != nil {
-		return nil // the check of the schema reports that
+		return inventory.Source{}, artifact.Selection{}, false // the check of the schema reports that
 	}
-	if source.Namespace == "" {
-		source.Namespace = l.opts.Namespace
-	}
-	return source
+	at, facts := origins.Of(source), origins.FactsOf(source)
+	at.Namespace = cmp.Or(at.Namespace, l.opts.Namespace)
+	return at, artifact.Selection{Ignore: facts.Ignore, Directories: facts.Directories}, true
 }
 
 // result checks the result of one Kustomization, and returns the Kustomizations in it.

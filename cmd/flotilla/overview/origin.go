@@ -2,6 +2,7 @@ package overview
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // ownerName and ownerNamespace are the labels of what a Kustomization applies.
@@ -94,7 +96,7 @@ func writersOf(template *unstructured.Unstructured) []string {
 
 // applier adds a Kustomization to the trace, with its source and the commit that it applied. It returns
 // the source; nil if there is none.
-func (t *tracer) applier(ctx context.Context, ks *kustomizev1.Kustomization) (*sourcev1.GitRepository, error) {
+func (t *tracer) applier(ctx context.Context, ks *kustomizev1.Kustomization) (origins.Object, error) {
 	s := situation.NewSurvey(ks.CreationTimestamp.Time, "")
 	s.Kustomization(ks)
 	judged := s.Fleet().Kustomizations[0]
@@ -102,57 +104,36 @@ func (t *tracer) applier(ctx context.Context, ks *kustomizev1.Kustomization) (*s
 		Object: lineage.Object{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name},
 		Path:   judged.Path, Revision: judged.Revision, State: judged.State, Message: judged.Message,
 	}
-	ref := ks.Spec.SourceRef
-	if ref.Kind != sourcev1.GitRepositoryKind {
-		t.note("Its source is a %s, which the fleet does not follow yet.", ref.Kind)
+	at := inventory.SourceOf(ks)
+	source, err := origins.Read(ctx, t.hub, at)
+	switch {
+	case errors.Is(err, origins.ErrKind):
+		t.note("Its source is a %s, which the fleet does not follow yet.", at.Kind)
 		return nil, nil
-	}
-	namespace := ref.Namespace
-	if namespace == "" {
-		namespace = ks.Namespace
-	}
-	var source sourcev1.GitRepository
-	err := t.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &source)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		t.note("Its source, GitRepository %s/%s, is not there, or you may not read it.", namespace, ref.Name)
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		t.note("Its source, %s, is not there, or you may not read it.", at)
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
-	t.source(&source)
-	t.out.Commit = commitOf(ks, &source)
-	return &source, nil
+	t.source(source)
+	t.out.Commit = commitOf(ks, source)
+	return source, nil
 }
 
-func (t *tracer) source(r *sourcev1.GitRepository) {
-	s := situation.NewSurvey(r.CreationTimestamp.Time, "")
-	s.Repository(r)
+func (t *tracer) source(of origins.Object) {
+	s, at := situation.NewSurvey(of.GetCreationTimestamp().Time, ""), origins.Of(of)
+	s.Source(of)
 	judged := s.Fleet().Sources[0]
 	t.out.Source = &lineage.Source{
-		Object: lineage.Object{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind, Namespace: r.Namespace, Name: r.Name},
-		URL:    judged.URL, Reference: referenceOf(r.Spec.Reference), State: judged.State, Message: judged.Message,
+		Object: lineage.Object{APIVersion: sourcev1.GroupVersion.String(), Kind: at.Kind, Namespace: at.Namespace, Name: at.Name},
+		URL:    judged.URL, Reference: origins.FactsOf(of).Reference, State: judged.State, Message: judged.Message,
 	}
-}
-
-// referenceOf returns the reference that is followed. If several are set, the first in this order counts.
-func referenceOf(ref *sourcev1.GitRepositoryRef) string {
-	if ref == nil {
-		ref = &sourcev1.GitRepositoryRef{}
-	}
-	for _, r := range []struct{ title, value string }{
-		{"commit", ref.Commit}, {"ref", ref.Name}, {"versions", ref.SemVer}, {"tag", ref.Tag}, {"branch", ref.Branch},
-	} {
-		if r.value != "" {
-			return r.title + " " + r.value
-		}
-	}
-	return "branch master"
 }
 
 // commitOf returns the commit that is on the control plane, with the details that the Kustomization
 // recorded, or the source if that is still at the same commit.
-func commitOf(ks *kustomizev1.Kustomization, source *sourcev1.GitRepository) *lineage.Commit {
+func commitOf(ks *kustomizev1.Kustomization, source origins.Object) *lineage.Commit {
 	revision := standing.Revision(ks)
 	if revision == "" {
 		return nil
@@ -166,8 +147,8 @@ func commitOf(ks *kustomizev1.Kustomization, source *sourcev1.GitRepository) *li
 }
 
 // fromArtifact returns a commit with the details that the source records.
-func fromArtifact(revision string, source *sourcev1.GitRepository) *lineage.Commit {
-	a := source.Status.Artifact
+func fromArtifact(revision string, source origins.Object) *lineage.Commit {
+	a := source.GetArtifact()
 	switch {
 	case a == nil || a.Revision != revision:
 		return &lineage.Commit{Revision: revision, Unknown: "author and subject are not recorded, and the source is at another commit: git show " + hashOf(revision)}
@@ -187,15 +168,15 @@ func described(revision string, metadata map[string]string) *lineage.Commit {
 // hashOf returns the commit in a revision.
 func hashOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
 
-// repository traces a GitRepository: its commit.
-func (t *tracer) repository(obj *unstructured.Unstructured) error {
-	var r sourcev1.GitRepository
-	if err := into(obj, &r); err != nil {
+// fetched traces a source: its commit.
+func (t *tracer) fetched(obj *unstructured.Unstructured, kind origins.Kind) error {
+	of := kind.New()
+	if err := into(obj, of); err != nil {
 		return err
 	}
-	t.source(&r)
-	if a := r.Status.Artifact; a != nil {
-		t.out.Commit = fromArtifact(a.Revision, &r)
+	t.source(of)
+	if a := of.GetArtifact(); a != nil {
+		t.out.Commit = fromArtifact(a.Revision, of)
 	}
 	return nil
 }

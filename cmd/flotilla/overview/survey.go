@@ -2,14 +2,17 @@ package overview
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -20,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // surveyOf reads what a status shows, of one namespace, which has to exist, or, where
@@ -36,12 +40,9 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		return situation.Fleet{}, err
 	}
 	within, left := client.InNamespace(namespace), &listing.Released{Hub: hub}
-	for _, part := range []struct {
-		what string
-		read func() error
-	}{
+	for _, part := range slices.Concat([]part{
 		{situation.Clusters, func() error { return surveyClusters(ctx, hub, s) }},
-		{"GitRepositories", listing.Each(ctx, hub, &sourcev1.GitRepositoryList{}, s.Repository, within)},
+	}, sourceParts(ctx, hub, s, within), []part{
 		{"Kustomizations", listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, s.Kustomization, within)},
 		{"CommitStatuses", func() error { // who may not read them misses nothing of what runs
 			err := listing.Each(ctx, hub, &gitopsv1alpha1.CommitStatusList{}, s.CommitStatus, within)()
@@ -65,7 +66,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		{"workloads", func() error { return surveyWorkloads(ctx, hub, s) }},
 		{situation.Namespaces, func() error { return surveyNamespaces(ctx, hub, namespace, s) }},
 		{"Works", func() error { return surveyWorks(ctx, hub, namespace, thorough, s) }},
-	} {
+	}) {
 		switch err := part.read(); {
 		case apierrors.IsForbidden(err):
 			s.Unread(part.what)
@@ -86,6 +87,33 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		s.Unread(situation.Namespaces) // it may not be there at all
 	}
 	return s.Fleet(), nil
+}
+
+// part is what a status reads of one kind.
+type part struct {
+	what string
+	read func() error
+}
+
+// sourceParts read the sources. A control plane of another version may not serve all kinds.
+func sourceParts(ctx context.Context, hub client.Reader, s *situation.Survey, within client.ListOption) []part {
+	var out []part
+	for _, kind := range origins.Kinds() {
+		out = append(out, part{kind.Plural, func() error {
+			var wrong error
+			err := listing.Pages(ctx, hub, kind.List(), func(page client.ObjectList) {
+				wrong = errors.Join(wrong, apimeta.EachListItem(page, func(item runtime.Object) error {
+					s.Source(item.(origins.Object)) // as the kind is one of those
+					return nil
+				}))
+			}, within)
+			if apimeta.IsNoMatchError(err) {
+				return nil
+			}
+			return errors.Join(err, wrong)
+		}})
+	}
+	return out
 }
 
 // exists returns an error if there is no such namespace, whose status would always be ready. known

@@ -33,6 +33,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 func newTraceCommand(f *fleet.Flags) *cobra.Command {
@@ -108,8 +109,10 @@ func (t *tracer) run(ctx context.Context, at place) error {
 	switch gk := obj.GroupVersionKind().GroupKind(); {
 	case at.cluster != "":
 		template, err = t.climb(ctx, obj, at.cluster)
-	case gk == sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind).GroupKind():
-		return t.repository(obj)
+	case gk.Group == sourcev1.GroupVersion.Group:
+		if kind, followed := origins.KindOf(gk.Kind); followed {
+			return t.fetched(obj, kind)
+		}
 	case gk == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind():
 		return t.kustomization(ctx, obj)
 	case gk.Group == workv1alpha2.GroupVersion.Group:

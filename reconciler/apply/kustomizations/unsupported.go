@@ -2,7 +2,8 @@ package kustomizations
 
 import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // Unsupported returns the first field that asks for something unsupported, and what to do instead; empty for none.
@@ -12,9 +13,9 @@ func Unsupported(spec kustomizev1.KustomizationSpec) (field, instead string) {
 		return "spec.kubeConfig", "propagate to member clusters with a PropagationPolicy"
 	case spec.Decryption != nil:
 		return "spec.decryption", "commit no encrypted manifests, or decrypt them before they are committed"
-	case spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
-		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a GitRepository"
-	default:
-		return "", ""
 	}
+	if _, followed := origins.KindOf(spec.SourceRef.Kind); !followed {
+		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a " + origins.Names()
+	}
+	return "", ""
 }

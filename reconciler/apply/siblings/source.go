@@ -2,25 +2,30 @@ package siblings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // Latest returns the latest artifact of a Kustomization's source, without a digest if there is none, or no source; and
 // the objects whose deletion its commit allows, separated by commas.
 func (x *Index) Latest(ctx context.Context, ks *kustomizev1.Kustomization) (at Artifact, allows string, err error) {
-	var repository sourcev1.GitRepository
 	at.Source = inventory.SourceOf(ks)
-	if err := x.hub.Get(ctx, at.Source.ObjectKey, &repository); client.IgnoreNotFound(err) != nil {
+	source, err := origins.Read(ctx, x.hub, at.Source)
+	switch {
+	case errors.Is(err, origins.ErrKind), apierrors.IsNotFound(err):
+		return at, "", nil
+	case err != nil:
 		return at, "", fmt.Errorf("read the source %s: %w", at.Source, err)
 	}
-	if artifact := repository.Status.Artifact; artifact != nil {
+	if artifact := source.GetArtifact(); artifact != nil {
 		at.Digest, at.Revision = artifact.Digest, artifact.Revision
 		allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
 	}

@@ -3,12 +3,11 @@ package wakes
 import (
 	"context"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -29,15 +28,16 @@ func Asked() predicate.Predicate {
 func NewArtifact() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, okBefore := e.ObjectOld.(*sourcev1.GitRepository)
-			after, okAfter := e.ObjectNew.(*sourcev1.GitRepository)
-			if !okBefore || !okAfter || after.Status.Artifact == nil {
+			before, okBefore := e.ObjectOld.(origins.Object)
+			after, okAfter := e.ObjectNew.(origins.Object)
+			if !okBefore || !okAfter || after.GetArtifact() == nil {
 				return false
 			}
-			if provenance.Unverified(before) != "" && provenance.Unverified(after) == "" {
+			if origins.FactsOf(before).Unverified != "" && origins.FactsOf(after).Unverified == "" {
 				return true
 			}
-			return before.Status.Artifact == nil || before.Status.Artifact.Revision != after.Status.Artifact.Revision || before.Status.Artifact.Digest != after.Status.Artifact.Digest
+			was, is := before.GetArtifact(), after.GetArtifact()
+			return was == nil || was.Revision != is.Revision || was.Digest != is.Digest
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}

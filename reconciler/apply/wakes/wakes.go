@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -59,7 +60,7 @@ type Wakes struct {
 
 // UsersOf returns the Kustomizations that apply what a source fetches.
 func (w Wakes) UsersOf(ctx context.Context, source client.Object) []reconcile.Request {
-	changed := inventory.SourceFrom(source)
+	changed := origins.Of(source)
 	return w.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == changed })
 }
 

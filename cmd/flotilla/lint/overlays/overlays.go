@@ -17,13 +17,13 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -37,8 +37,8 @@ type Input struct {
 	Folder string
 	// Kustomizations are those of the files, in the order in which they are built.
 	Kustomizations []Kustomization
-	// Sources are those in the files.
-	Sources []*sourcev1.GitRepository
+	// Sources are those in the files, and which files each takes.
+	Sources map[inventory.Source]artifact.Selection
 	// Values are the ConfigMaps and Secrets in the files.
 	Values Values
 }
@@ -74,7 +74,7 @@ func Build(ctx context.Context, in Input) (results []Result, others int, err err
 		for i, ks := range in.Kustomizations {
 			switch {
 			case ks.Base != bases, bases && b.names[ks.Name]:
-			case !b.own[inventory.SourceOf(ks.Kustomization)] && !only || ks.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
+			case !b.own[inventory.SourceOf(ks.Kustomization)] && !only || !followed(ks.Kustomization):
 				others++
 			default:
 				if err := b.add(ctx, ks.Kustomization, i); err != nil {
@@ -84,6 +84,12 @@ func Build(ctx context.Context, in Input) (results []Result, others int, err err
 		}
 	}
 	return b.results, others, nil
+}
+
+// followed reports whether the control plane follows the source of a Kustomization.
+func followed(ks *kustomizev1.Kustomization) bool {
+	_, followed := origins.KindOf(ks.Spec.SourceRef.Kind)
+	return followed
 }
 
 // building is one Build.
@@ -146,10 +152,8 @@ func (b *building) build(ctx context.Context, ks *kustomizev1.Kustomization, fro
 func (b *building) tree(ctx context.Context, source inventory.Source) (*build.Tree, error) {
 	var selection artifact.Selection
 	key := inventory.Source{} // for all sources that are not in the files
-	for _, known := range b.in.Sources {
-		if inventory.SourceFrom(known) == source {
-			key, selection = source, artifact.Selection{Ignore: known.Spec.Ignore, Directories: known.Spec.SparseCheckout}
-		}
+	if known, found := b.in.Sources[source]; found {
+		key, selection = source, known
 	}
 	if tree := b.trees[key]; tree != nil {
 		return tree, nil

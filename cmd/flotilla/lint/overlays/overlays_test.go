@@ -11,9 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint/overlays"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
 // repository writes files below a new folder; a name that ends with a slash is a folder.
@@ -117,14 +119,14 @@ func TestWhichFolderIsTheSource(t *testing.T) {
 // TestWhatASourceLeavesOut: what it would not fetch is not built.
 func TestWhatASourceLeavesOut(t *testing.T) {
 	root := repository(t, map[string]string{"apps/a.yaml": config("a"), "apps/b.yaml": config("b"), "apps/c.yaml": config("c"), "more/a.yaml": config("more"), ".sourceignore": "c.yaml\n"})
-	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet"}}
-	source.Spec.Ignore, source.Spec.SparseCheckout = ptr.To("b.yaml"), []string{"apps"}
 	in := overlays.Input{Folder: root, Kustomizations: []overlays.Kustomization{kustomization("web", "apps", "fleet"), kustomization("more", "more", "fleet")}}
 	got, _ := resultsOf(t, in)
 	if diff := cmp.Diff([]string{"web: ConfigMap/shop/a ConfigMap/shop/b", "more: ConfigMap/shop/more"}, got); diff != "" {
 		t.Errorf("without its source (-want +got):\n%s", diff)
 	}
-	in.Sources = append(in.Sources, source)
+	in.Sources = map[inventory.Source]artifact.Selection{
+		inventory.GitRepository(client.ObjectKey{Namespace: "team", Name: "fleet"}): {Ignore: ptr.To("b.yaml"), Directories: []string{"apps"}},
+	}
 	got, _ = resultsOf(t, in)
 	if diff := cmp.Diff([]string{"web: ConfigMap/shop/a", `more: spec.path "more": path not found in the source, which has apps`}, got); diff != "" {
 		t.Errorf("with it (-want +got):\n%s", diff)

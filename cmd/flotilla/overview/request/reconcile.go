@@ -54,14 +54,16 @@ func (r *requester) reconcileSource(ctx context.Context, name string) error {
 		return err
 	}
 	ref := sourceRef(obj)
-	if ref.Kind != gitRepositories.kind {
-		return fmt.Errorf("the source of Kustomization %s/%s is a %s, which the fleet does not follow yet", r.namespace, name, ref.Kind)
-	}
 	namespace := ref.Namespace
 	if namespace == "" {
 		namespace = r.namespace
 	}
-	return r.reconcile(ctx, gitRepositories, namespace, ref.Name)
+	for _, what := range sources() {
+		if what.kind == ref.Kind {
+			return r.reconcile(ctx, what, namespace, ref.Name)
+		}
+	}
+	return fmt.Errorf("the source of Kustomization %s/%s is a %s, which the fleet does not follow yet", r.namespace, name, ref.Kind)
 }
 
 // sourceRef returns the reference to the source of a Kustomization.

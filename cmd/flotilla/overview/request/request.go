@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // followed is a kind of Flux that can be reconciled on request, and suspended.
@@ -30,6 +29,7 @@ type followed struct {
 	plural string
 	words  []string // on the command line
 	path   string   // the words between a verb and a name
+	source bool
 	object func() client.Object
 	list   func() client.ObjectList
 	// read returns what the loops wrote.
@@ -46,18 +46,25 @@ type progress struct {
 	conditions []metav1.Condition
 }
 
-var gitRepositories = &followed{
-	kind: sourcev1.GitRepositoryKind, plural: "GitRepositories", words: []string{"git"}, path: "source git", done: "fetched",
-	object: func() client.Object { return &sourcev1.GitRepository{} },
-	list:   func() client.ObjectList { return &sourcev1.GitRepositoryList{} },
-	read: func(obj client.Object) progress {
-		r := obj.(*sourcev1.GitRepository)
-		p := progress{suspended: r.Spec.Suspend, handled: r.Status.LastHandledReconcileAt, observed: r.Status.ObservedGeneration, conditions: r.Status.Conditions}
-		if r.Status.Artifact != nil {
-			p.revision = r.Status.Artifact.Revision
-		}
-		return p
-	},
+// sources returns the kinds of sources, by their words after "source".
+func sources() []*followed {
+	var out []*followed
+	for _, kind := range origins.Kinds() {
+		out = append(out, source(kind))
+	}
+	return out
+}
+
+func source(of origins.Kind) *followed {
+	return &followed{
+		kind: of.Name, plural: of.Plural, words: []string{of.Word}, path: "source " + of.Word, done: "fetched", source: true,
+		object: func() client.Object { return of.New() },
+		list:   of.List,
+		read: func(obj client.Object) progress {
+			s, facts := obj.(origins.Object), origins.FactsOf(obj)
+			return progress{suspended: facts.Suspended, handled: facts.Handled, observed: facts.Observed, revision: origins.Revision(s), conditions: s.GetConditions()}
+		},
+	}
 }
 
 var kustomizations = &followed{
@@ -310,8 +317,8 @@ func (r *requester) chosen(ctx context.Context, what *followed, names []string, 
 
 // command returns the words for the kind on the command line.
 func (w *followed) command() string {
-	if slices.Contains(w.words, "git") {
-		return "source git"
+	if w.source {
+		return w.path
 	}
 	return w.words[0]
 }

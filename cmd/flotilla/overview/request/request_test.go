@@ -215,7 +215,7 @@ func TestNoneOfTheName(t *testing.T) {
 		want string
 	}{
 		"a Kustomization":   {kustomizations, "wbe", "there is no Kustomization wbe in namespace team (did you mean web?): flotilla status -A lists them"},
-		"a source":          {gitRepositories, "flet", "there is no GitRepository flet in namespace team (did you mean fleet?): flotilla status -A lists them"},
+		"a source":          {sources()[0], "flet", "there is no GitRepository flet in namespace team (did you mean fleet?): flotilla status -A lists them"},
 		"like none that is": {kustomizations, "payments", "there is no Kustomization payments in namespace team: flotilla status -A lists them"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // dependencies checks whether the dependencies of a Kustomization may still become ready by themselves. Those that
@@ -67,11 +67,8 @@ func (d dependencies) lasting(ctx context.Context, ks *kustomizev1.Kustomization
 
 // tried reports whether a Kustomization has tried the latest revision of its source.
 func (d dependencies) tried(ctx context.Context, ks *kustomizev1.Kustomization) bool {
-	var source sourcev1.GitRepository
-	if err := d.hub.Get(ctx, inventory.SourceOf(ks).ObjectKey, &source); err != nil || source.Status.Artifact == nil {
-		return false
-	}
-	return ks.Status.LastAttemptedRevision == source.Status.Artifact.Revision
+	source, err := origins.Read(ctx, d.hub, inventory.SourceOf(ks))
+	return err == nil && source.GetArtifact() != nil && ks.Status.LastAttemptedRevision == origins.Revision(source)
 }
 
 // madeAll reports whether the Kustomization that applied ks, if there is one, has finished the latest revision: before

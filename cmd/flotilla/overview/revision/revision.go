@@ -19,12 +19,12 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -73,11 +73,11 @@ func (r Reader) open(ctx context.Context, from *meta.Artifact) (map[string][]byt
 // File finds the file that a template is written in, in the revision of the Kustomization that
 // stands: it builds it as the control plane did, and has kustomize say where each object comes
 // from.
-func (r Reader) File(ctx context.Context, ks *kustomizev1.Kustomization, standing string, source *sourcev1.GitRepository, template *unstructured.Unstructured) *lineage.File {
+func (r Reader) File(ctx context.Context, ks *kustomizev1.Kustomization, standing string, source origins.Object, template *unstructured.Unstructured) *lineage.File {
 	unknown := func(format string, args ...any) *lineage.File {
 		return &lineage.File{Unknown: fmt.Sprintf(format, args...)}
 	}
-	a := source.Status.Artifact
+	a := source.GetArtifact()
 	if a == nil || a.Revision != standing {
 		return unknown("the source is at another revision by now")
 	}

@@ -84,7 +84,7 @@ func TestSuspendedKustomization(t *testing.T) {
 	s.Kustomization(other)
 	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "fleet"}}
 	repository.Spec.Suspend = true
-	s.Repository(repository)
+	s.Source(repository)
 	golden(t, "halted.txt", text(t, s.Fleet(), false))
 }
 

@@ -194,7 +194,7 @@ func TestAdviceIsWhole(t *testing.T) {
 			if tc.kind == "Kustomization" {
 				s.Kustomization(&kustomizev1.Kustomization{ObjectMeta: meta, Status: kustomizev1.KustomizationStatus{Conditions: conditions}})
 			} else {
-				s.Repository(&sourcev1.GitRepository{ObjectMeta: meta, Status: sourcev1.GitRepositoryStatus{Conditions: conditions}})
+				s.Source(&sourcev1.GitRepository{ObjectMeta: meta, Status: sourcev1.GitRepositoryStatus{Conditions: conditions}})
 			}
 			want := []situation.Problem{{State: situation.Failed, Kind: tc.kind, Namespace: "shop", Name: "web", Message: tc.message, Next: tc.want}}
 			if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {

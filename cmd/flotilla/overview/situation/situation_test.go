@@ -56,7 +56,7 @@ func survey(t *testing.T, namespace string, all []runtime.Object) situation.Flee
 	for _, obj := range all {
 		switch o := obj.(type) {
 		case *sourcev1.GitRepository:
-			s.Repository(o)
+			s.Source(o)
 		case *kustomizev1.Kustomization:
 			s.Kustomization(o)
 		case *clusterv1alpha1.Cluster:

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/taints"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // Clusters is the name in Unread for clusters.
@@ -156,23 +156,24 @@ func (s *Survey) Leaderless(since string) {
 		Next: "wait half a minute for a replica to take over; if none does, see that flotillad serve runs, or flotillad controllers beside --controllers=-*"})
 }
 
-// Repository adds a GitRepository.
-func (s *Survey) Repository(r *sourcev1.GitRepository) {
-	state, ready := judge(r.Status.Conditions, r.Status.ObservedGeneration == r.Generation)
-	out := Source{Namespace: r.Namespace, Name: r.Name, URL: withoutUser(r.Spec.URL), State: state}
+// Source adds a source.
+func (s *Survey) Source(of origins.Object) {
+	facts, at := origins.FactsOf(of), origins.Of(of)
+	state, ready := judge(of.GetConditions(), facts.Observed == of.GetGeneration())
+	out := Source{Namespace: at.Namespace, Name: at.Name, URL: withoutUser(facts.URL), State: state}
 	if ready != nil {
 		out.Message = ready.Message
 	}
-	if a := r.Status.Artifact; a != nil {
+	if a := of.GetArtifact(); a != nil {
 		out.Revision, out.Fetched = a.Revision, a.LastUpdateTime.DeepCopy()
 	}
-	if r.Spec.Suspend {
+	if facts.Suspended {
 		out.State = Suspended
-		s.asides.halt(sourcev1.GitRepositoryKind, r.Namespace, r.Name)
+		s.asides.halt(at.Kind, at.Namespace, at.Name)
 	}
 	s.fleet.Sources = append(s.fleet.Sources, out)
-	s.problem(Problem{State: out.State, Kind: sourcev1.GitRepositoryKind, Namespace: r.Namespace, Name: r.Name,
-		Message: orElse(out.Message, "nobody has looked at it yet"), Next: remark.RepositoryNext(r, ready)})
+	s.problem(Problem{State: out.State, Kind: at.Kind, Namespace: at.Namespace, Name: at.Name,
+		Message: orElse(out.Message, "nobody has looked at it yet"), Next: remark.SourceNext(of, ready)})
 }
 
 // Kustomization adds a Kustomization.

@@ -16,23 +16,29 @@ import (
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
-// RepositoryNext returns the next step for a GitRepository.
-func RepositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
-	again := "flotilla reconcile source git " + r.Name + inNamespace(r.Namespace)
+// SourceNext returns the next step for a source.
+func SourceNext(of origins.Object, ready *metav1.Condition) string {
+	at := origins.Of(of)
+	kind, _ := origins.KindOf(at.Kind)
+	again := "flotilla reconcile source " + kind.Word + " " + at.Name + inNamespace(at.Namespace)
 	if ready == nil {
-		return "wait a moment; if it stays so, see whether the control plane runs the controller gitrepository"
+		return "wait a moment; if it stays so, see whether the control plane runs the controller " + strings.ToLower(at.Kind)
 	}
 	switch ready.Reason {
 	case sourcev1.AuthenticationFailedReason:
 		return "correct the Secret that spec.secretRef names, then: " + again
 	case sourcev1.URLInvalidReason, "UnsupportedField":
-		return "correct its spec: flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
+		return "correct its spec: flotilla edit " + strings.ToLower(at.Kind) + " " + at.Name + inNamespace(at.Namespace)
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
 	case sourcev1.VerificationError:
-		return verificationNext(r, ready.Message) + ", then: " + again
+		if r, ofGit := of.(*sourcev1.GitRepository); ofGit {
+			return verificationNext(r, ready.Message) + ", then: " + again
+		}
+		return "put right what it says, then: " + again
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":

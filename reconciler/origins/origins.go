@@ -1,0 +1,159 @@
+// Package origins reads the sources that Kustomizations apply, of whatever kind they are.
+//
+// In go a reader and the name of a source; out come its artifact, and what else those who follow it need to know. Which kinds
+// are followed stands in one list here. The package writes nothing, and fetches nothing.
+package origins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Object is a source of any kind.
+type Object interface {
+	client.Object
+	sourcev1.Source
+	GetConditions() []metav1.Condition
+}
+
+// Facts are what the kinds keep each in fields of its own.
+type Facts struct {
+	// URL is where the source is fetched from.
+	URL string
+	// Reference is which of its revisions are followed, for people, such as "branch main".
+	Reference string
+	// Ignore and Directories say which of the files it takes.
+	Ignore      *string
+	Directories []string
+	Suspended   bool
+	// Handled is the latest request for a reconcile that was handled, and Observed the generation that was.
+	Handled  string
+	Observed int64
+	// Verify is which signatures of its commits the source asks for; nil for none.
+	Verify *sourcev1.GitRepositoryVerification
+	// Unverified says why its artifact must not be built; empty if it may.
+	Unverified string
+}
+
+// Kind is a kind of sources.
+type Kind struct {
+	// Name is such as GitRepository, Plural is for people, and Word is how commands name the kind, after "source".
+	Name, Plural, Word string
+	// New returns an empty object, and List an empty list of them.
+	New  func() Object
+	List func() client.ObjectList
+
+	is    func(client.Object) bool
+	facts func(Object) Facts
+}
+
+// kinds are all that are followed.
+var kinds = []Kind{
+	kind(sourcev1.GitRepositoryKind, "GitRepositories", "git", func() client.ObjectList { return &sourcev1.GitRepositoryList{} }, ofGitRepository),
+}
+
+func kind[T any, P interface {
+	*T
+	Object
+}](name, plural, word string, list func() client.ObjectList, facts func(P) Facts) Kind {
+	return Kind{
+		Name: name, Plural: plural, Word: word, List: list,
+		New:   func() Object { return P(new(T)) },
+		is:    func(obj client.Object) bool { _, is := obj.(P); return is },
+		facts: func(obj Object) Facts { return facts(obj.(P)) },
+	}
+}
+
+func ofGitRepository(r *sourcev1.GitRepository) Facts {
+	return Facts{
+		URL: r.Spec.URL, Reference: referenceOf(r.Spec.Reference), Ignore: r.Spec.Ignore, Directories: r.Spec.SparseCheckout, Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
+		Verify: r.Spec.Verification, Unverified: provenance.Unverified(r),
+	}
+}
+
+// referenceOf returns the reference of a GitRepository that is followed. If several are set, the first in this order counts.
+func referenceOf(ref *sourcev1.GitRepositoryRef) string {
+	if ref == nil {
+		ref = &sourcev1.GitRepositoryRef{}
+	}
+	for _, r := range []struct{ title, value string }{
+		{"commit", ref.Commit}, {"ref", ref.Name}, {"versions", ref.SemVer}, {"tag", ref.Tag}, {"branch", ref.Branch},
+	} {
+		if r.value != "" {
+			return r.title + " " + r.value
+		}
+	}
+	return "branch master"
+}
+
+// Kinds returns all kinds that are followed.
+func Kinds() []Kind { return append([]Kind(nil), kinds...) }
+
+// KindOf returns the kind of a name, and whether it is followed.
+func KindOf(name string) (Kind, bool) {
+	for _, k := range kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// Names names the kinds that are followed, for people.
+func Names() string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, " or ")
+}
+
+// ErrKind says that sources of a kind are not followed.
+var ErrKind = errors.New("sources of this kind are not followed")
+
+// Read reads a source. Errors: ErrKind; what the reader says.
+func Read(ctx context.Context, hub client.Reader, source inventory.Source, opts ...client.GetOption) (Object, error) {
+	k, followed := KindOf(source.Kind)
+	if !followed {
+		return nil, fmt.Errorf("%s: %w", source, ErrKind)
+	}
+	obj := k.New()
+	return obj, hub.Get(ctx, source.ObjectKey, obj, opts...)
+}
+
+// Of names the source that an object is; the zero value for one that is none.
+func Of(obj client.Object) inventory.Source {
+	for _, k := range kinds {
+		if k.is(obj) {
+			return inventory.Source{Kind: k.Name, ObjectKey: client.ObjectKeyFromObject(obj)}
+		}
+	}
+	return inventory.Source{}
+}
+
+// FactsOf returns the facts about a source; the zero value for an object that is none.
+func FactsOf(obj client.Object) Facts {
+	for _, k := range kinds {
+		if k.is(obj) {
+			return k.facts(obj.(Object))
+		}
+	}
+	return Facts{}
+}
+
+// Revision returns the revision of a source's artifact; empty if it has none.
+func Revision(of Object) string {
+	if artifact := of.GetArtifact(); artifact != nil {
+		return artifact.Revision
+	}
+	return ""
+}

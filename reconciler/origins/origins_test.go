@@ -1,0 +1,95 @@
+package origins_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
+)
+
+var key = client.ObjectKey{Namespace: "shop", Name: "app"}
+
+// TestEachKindIsRead checks that a source of each kind is read by its kind's name, and known by it afterwards.
+func TestEachKindIsRead(t *testing.T) {
+	for _, k := range origins.Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			obj := k.New()
+			obj.SetNamespace(key.Namespace)
+			obj.SetName(key.Name)
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(obj).Build()
+			want := inventory.Source{Kind: k.Name, ObjectKey: key}
+			got, err := origins.Read(t.Context(), hub, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if origins.Of(got) != want {
+				t.Errorf("it is %v, want %v", origins.Of(got), want)
+			}
+			if _, err := origins.Read(t.Context(), hub, inventory.Source{Kind: k.Name, ObjectKey: client.ObjectKey{Namespace: "shop", Name: "gone"}}); !apierrors.IsNotFound(err) {
+				t.Errorf("one that is not there: %v", err)
+			}
+			list := k.List()
+			if err := hub.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestOtherKinds checks that what is no source, or of a kind that is not followed, is said to be so.
+func TestOtherKinds(t *testing.T) {
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+	if _, err := origins.Read(t.Context(), hub, inventory.Source{Kind: "Bucket", ObjectKey: key}); !errors.Is(err, origins.ErrKind) {
+		t.Errorf("Read = %v, want %v", err, origins.ErrKind)
+	}
+	none := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if got := origins.Of(none); got != (inventory.Source{}) {
+		t.Errorf("a ConfigMap is the source %v", got)
+	}
+	if diff := cmp.Diff(origins.Facts{}, origins.FactsOf(none)); diff != "" {
+		t.Errorf("facts about a ConfigMap:\n%s", diff)
+	}
+}
+
+func TestFacts(t *testing.T) {
+	verify := &sourcev1.GitRepositoryVerification{}
+	artifact := &meta.Artifact{Revision: "main@sha1:1"}
+	for name, tc := range map[string]struct {
+		of   origins.Object
+		want origins.Facts
+	}{
+		"a GitRepository": {
+			&sourcev1.GitRepository{
+				Spec:   sourcev1.GitRepositorySpec{URL: "https://git.test/app", Suspend: true, Interval: metav1.Duration{Duration: time.Minute}},
+				Status: sourcev1.GitRepositoryStatus{ObservedGeneration: 3, Artifact: artifact, ReconcileRequestStatus: meta.ReconcileRequestStatus{LastHandledReconcileAt: "now"}},
+			},
+			origins.Facts{URL: "https://git.test/app", Reference: "branch master", Suspended: true, Handled: "now", Observed: 3},
+		},
+		"a GitRepository whose commits nobody has verified": {
+			&sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Spec: sourcev1.GitRepositorySpec{Verification: verify, Reference: &sourcev1.GitRepositoryRef{Branch: "main", Tag: "v1"}}, Status: sourcev1.GitRepositoryStatus{Artifact: artifact}},
+			origins.Facts{Reference: "tag v1", Verify: verify, Unverified: "the artifact of main@sha1:1 is not verified as spec.verify of GitRepository shop/app asks (HEAD)"},
+		},
+	} {
+		if diff := cmp.Diff(tc.want, origins.FactsOf(tc.of)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if got := origins.Revision(tc.of); got != artifact.Revision {
+			t.Errorf("%s: its revision is %q, want %q", name, got, artifact.Revision)
+		}
+	}
+	if got := origins.Revision(&sourcev1.GitRepository{}); got != "" {
+		t.Errorf("without an artifact the revision is %q", got)
+	}
+}
