@@ -128,14 +128,16 @@ func (f Files) Pack(w io.Writer) error {
 // Extract reads a tar.gz from an untrusted source. It refuses everything but
 // regular files and directories, and names that lead out of the root. Errors:
 // ErrTooLarge, ErrMalformed.
-func Extract(r io.Reader, limits Limits) (Files, error) {
+func Extract(r io.Reader, limits Limits) (Files, error) { return extract(r, limits, false) }
+
+func extract(r io.Reader, limits Limits, skipLinks bool) (Files, error) {
 	counted := &counter{r: r}
 	zip, err := gzip.NewReader(bufio.NewReader(counted))
 	if err != nil {
 		return nil, malformed(err)
 	}
 	defer zip.Close()
-	x := extraction{budget: budget{limits: limits.withDefaults()}, packed: counted, files: Files{}}
+	x := extraction{budget: budget{limits: limits.withDefaults()}, packed: counted, files: Files{}, skipLinks: skipLinks}
 	// The limit of the reader is a little higher, as it also bounds what is
 	// skipped: each entry has a header of its own.
 	overhead := int64(x.budget.limits.Files)*tarOverhead + tarOverhead
@@ -178,6 +180,8 @@ type extraction struct {
 	entries int
 	packed  *counter
 	files   Files
+	// skipLinks leaves out symbolic links.
+	skipLinks bool
 }
 
 func (x *extraction) entry(header *tar.Header, in io.Reader) error {
@@ -196,10 +200,10 @@ func (x *extraction) entry(header *tar.Header, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	switch header.Typeflag {
-	case tar.TypeDir:
+	switch {
+	case header.Typeflag == tar.TypeDir, x.skipLinks && header.Typeflag == tar.TypeSymlink:
 		return nil
-	case tar.TypeReg:
+	case header.Typeflag == tar.TypeReg:
 	default:
 		return fmt.Errorf("%w: %q is a link, device or other special file", ErrMalformed, header.Name)
 	}

@@ -175,6 +175,11 @@ func (s *Store) PutWithin(ctx context.Context, ownerName string, files Files, fi
 	if err := fits(int64(len(packed))); err != nil {
 		return Stored{}, err
 	}
+	return newest(ctx, s, ownerName, digest, packed, inUse)
+}
+
+// newest stores an archive as the owner's newest artifact.
+func newest(ctx context.Context, s *Store, ownerName, digest string, packed []byte, inUse []string) (Stored, error) {
 	return s.put(ctx, digest, packed, func() error {
 		before := s.owners[ownerName].Digests
 		if len(before) > 0 && before[0] == digest {
@@ -193,10 +198,15 @@ func (s *Store) Restore(ctx context.Context, ownerName, digest string, files Fil
 	if err != nil {
 		return err
 	}
+	return oldest(ctx, s, ownerName, digest, found, packed)
+}
+
+// oldest stores an archive, whose digest is found, as one that the owner had before.
+func oldest(ctx context.Context, s *Store, ownerName, digest, found string, packed []byte) error {
 	if found != digest {
 		return fmt.Errorf("restore artifact %s: what is there is %s: %w", digest, found, ErrNotFound)
 	}
-	_, err = s.put(ctx, digest, packed, func() error {
+	_, err := s.put(ctx, digest, packed, func() error {
 		before := s.owners[ownerName].Digests
 		if slices.Contains(before, digest) {
 			return nil
@@ -212,8 +222,7 @@ func pack(files Files) (digest string, packed []byte, err error) {
 	if err := files.Pack(&buffer); err != nil {
 		return "", nil, err
 	}
-	sum := sha256.Sum256(buffer.Bytes())
-	return algorithm + hex.EncodeToString(sum[:]), buffer.Bytes(), nil
+	return digestOf(buffer.Bytes()), buffer.Bytes(), nil
 }
 
 // put stores an archive if the store does not have it, and then calls own to
@@ -383,8 +392,7 @@ func (s *Store) Open(_ context.Context, digest string) (Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open artifact: %w", err)
 	}
-	sum := sha256.Sum256(packed)
-	if algorithm+hex.EncodeToString(sum[:]) != digest {
+	if digestOf(packed) != digest {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return nil, fmt.Errorf("%s: %w", digest, s.discard(name))
