@@ -130,23 +130,23 @@ func TestStoreKeepsWhatIsInUse(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	s := newStore(t, t.TempDir())
-	a1, a2 := put(t, s, "ns/a", one("1")), put(t, s, "ns/a", one("22"))
-	b := put(t, s, "ns/b", one("333"))
-	put(t, s, "ns/c", one("333"))
-	put(t, s, "ns-2/a", one("4444"))
+	a1, a2 := put(t, s, artifact.Owner("GitRepository", "ns", "a"), one("1")), put(t, s, artifact.Owner("GitRepository", "ns", "a"), one("22"))
+	b := put(t, s, artifact.Owner("OCIRepository", "ns", "b"), one("333"))
+	put(t, s, artifact.Owner("GitRepository", "ns", "c"), one("333"))
+	put(t, s, artifact.Owner("GitRepository", "ns-2", "a"), one("4444"))
 	for name, tc := range map[string]struct {
 		owner string
 		inUse []string
 		want  artifact.Usage
 	}{
-		"one that has none":              {"ns/new", nil, artifact.Usage{Others: a1.Size + a2.Size + b.Size}},
-		"its own give way":               {"ns/a", nil, artifact.Usage{Others: b.Size, Newest: a2.Size}},
-		"an older one is in use":         {"ns/a", []string{a1.Digest, a2.Digest}, artifact.Usage{Others: b.Size, InUse: a1.Size, Newest: a2.Size}},
-		"it has the same as another":     {"ns/b", nil, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
-		"one that others use is not its": {"ns/b", []string{a1.Digest}, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
+		"one that has none":              {artifact.Owner("GitRepository", "ns", "new"), nil, artifact.Usage{Others: a1.Size + a2.Size + b.Size}},
+		"its own give way":               {artifact.Owner("GitRepository", "ns", "a"), nil, artifact.Usage{Others: b.Size, Newest: a2.Size}},
+		"an older one is in use":         {artifact.Owner("GitRepository", "ns", "a"), []string{a1.Digest, a2.Digest}, artifact.Usage{Others: b.Size, InUse: a1.Size, Newest: a2.Size}},
+		"it has the same as another":     {artifact.Owner("OCIRepository", "ns", "b"), nil, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
+		"one that others use is not its": {artifact.Owner("OCIRepository", "ns", "b"), []string{a1.Digest}, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, artifact.UsageOf(s, "ns/", tc.owner, tc.inUse...)); diff != "" {
+			if diff := cmp.Diff(tc.want, artifact.UsageOf(s, "ns", tc.owner, tc.inUse...)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -16,10 +16,10 @@ type Usage struct {
 	Newest int64
 }
 
-// UsageOf returns the usage of all owners whose names begin with prefix, as seen
-// by one of them; inUse are those of its artifacts that will be kept when it
+// UsageOf returns the usage of all owners of a namespace, whatever their kind, as
+// seen by one of them; inUse are those of its artifacts that will be kept when it
 // stores the next.
-func UsageOf(s *Store, prefix, owner string, inUse ...string) Usage {
+func UsageOf(s *Store, namespace, owner string, inUse ...string) Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counted := map[string]bool{}
@@ -42,7 +42,7 @@ func UsageOf(s *Store, prefix, owner string, inUse ...string) Usage {
 		out.InUse = sizes(slices.DeleteFunc(slices.Clone(own[1:]), func(d string) bool { return !slices.Contains(inUse, d) }))
 	}
 	for name, o := range s.owners {
-		if name != owner && strings.HasPrefix(name, prefix) {
+		if _, of, _ := strings.Cut(name, "/"); name != owner && strings.HasPrefix(of, namespace+"/") {
 			out.Others += sizes(o.Digests)
 		}
 	}

@@ -23,23 +23,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/signature"
 )
 
-// Reasons of conditions that Flux does not have.
-const (
-	// ReasonUnsupported means that a field is set that is not supported yet.
-	ReasonUnsupported = "UnsupportedField"
-	// ReasonHostKey means that the SSH server could not be trusted.
-	ReasonHostKey = "HostKeyNotTrusted"
-	// ReasonAddress means that spec.url, or a redirect, leads to an address that
-	// no administrator has allowed.
-	ReasonAddress = "AddressNotAllowed"
-)
-
-// awaited is the time after which a missing Secret is looked up again.
-const awaited = 5 * time.Second
+// ReasonHostKey means that the SSH server could not be trusted; Flux has no such reason.
+const ReasonHostKey = "HostKeyNotTrusted"
 
 // state is what the phases of a reconcile have found out about one repository.
 type state struct {
@@ -79,10 +69,23 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 		{"serviceAccountName", spec.ServiceAccountName != ""},
 	} {
 		if f.set {
-			return loop.Next{}, loop.Stalled(ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet", f.name))
+			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet", f.name))
 		}
 	}
 	return loop.Next{}, nil
+}
+
+// limit refuses a repository beyond its namespace's limit of sources.
+func (r *Reconciler) limit(ctx context.Context, s *state) (loop.Next, error) {
+	return loop.Next{}, r.limits.Sources(ctx, s.object, s.interval)
+}
+
+// outcome returns the metric's reason for a reconcile without an error.
+func (s *state) outcome() string {
+	if s.artifact != nil {
+		return fetching.ReasonNewArtifact
+	}
+	return "UpToDate"
 }
 
 // connect reads the credentials and creates the Remote; it opens no connection.
@@ -94,7 +97,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 		var secret corev1.Secret
 		err := r.hub.Get(ctx, key, &secret)
 		if apierrors.IsNotFound(err) {
-			return loop.Next{}, loop.Waiting(sourcev1.AuthenticationFailedReason, min(s.interval, awaited), fmt.Errorf("the Secret %s of spec.secretRef is not there: create it", key))
+			return loop.Next{}, loop.Waiting(sourcev1.AuthenticationFailedReason, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of spec.secretRef is not there: create it", key))
 		}
 		if err != nil {
 			return loop.Next{}, loop.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf("read Secret %s: %w", key, err))
@@ -150,7 +153,10 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	// Where not even one byte fits into the limit, nothing is transferred.
-	if err := r.limits.artifact(s, 1); err != nil {
+	fits := func(size int64) error {
+		return r.limits.Artifact(s.object, sourcev1.GitRepositoryKind, s.inUse, s.interval, size)
+	}
+	if err := fits(1); err != nil {
 		return loop.Next{}, err
 	}
 	tree, err := s.remote.Fetch(ctx, s.commit)
@@ -170,9 +176,8 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}
-	fits := func(size int64) error { return r.limits.artifact(s, size) }
-	stored, err := r.store.PutWithin(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, fits, digestsOf(s.inUse)...)
-	if isLimit(err) {
+	stored, err := r.store.PutWithin(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, fits, fetching.Digests(s.inUse)...)
+	if fetching.IsLimit(err) {
 		return loop.Next{}, err
 	}
 	if err != nil {
@@ -264,7 +269,7 @@ func (s *state) classify(err error) error {
 	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
 	switch {
 	case errors.Is(err, egress.ErrNotAllowed):
-		return loop.Stalled(ReasonAddress, err)
+		return loop.Stalled(fetching.ReasonAddress, err)
 	case errors.Is(err, git.ErrURL):
 		return loop.Stalled(sourcev1.URLInvalidReason, err)
 	case errors.Is(err, git.ErrRef):

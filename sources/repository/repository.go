@@ -4,25 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strings"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
@@ -32,13 +25,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
-
-// Recorder records Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
 
 // Options configure a Reconciler. Zero fields take the default.
 type Options struct {
@@ -69,28 +58,24 @@ type Options struct {
 const (
 	defaultWorkers = 5
 	defaultTimeout = 60 * time.Second
-	// minInterval keeps a zero interval from becoming a hot loop.
-	minInterval = time.Second
-	// Back-off after transient faults.
-	firstRetry, lastRetry = time.Second, 5 * time.Minute
 )
 
 // Reconciler keeps artifacts of Git repositories up to date.
 type Reconciler struct {
 	hub    client.Client
 	store  *artifact.Store
-	events Recorder
+	events fetching.Recorder
 	opts   Options
 	runs   *runs.Runs
-	counts counts
+	counts fetching.Counts
 	users  users
-	limits limiter
+	limits fetching.Limiter
 
 	verifier verifier
 }
 
 // New returns a Reconciler.
-func New(hub client.Client, store *artifact.Store, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opts Options) *Reconciler {
 	if opts.Workers == 0 {
 		opts.Workers = defaultWorkers
 	}
@@ -105,29 +90,27 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 		opts.InUse = func(context.Context, client.ObjectKey) ([]artifact.Used, error) { return nil, nil }
 	}
 	if opts.Jitter == nil {
-		opts.Jitter = jitter
+		opts.Jitter = fetching.Jitter
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}}
-}
-
-// jitter returns d, up to 5 % shorter or longer.
-func jitter(d time.Duration) time.Duration {
-	const share = 0.05
-	return d + time.Duration(share*(2*rand.Float64()-1)*float64(d)) //nolint:gosec // spreads load, guards nothing
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind), users: users{store: store, opts: opts, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}}, limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, verifier: verifier{hub, opts.Clock}}
 }
 
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
-	if err := mgr.Add(manager.RunnableFunc(r.sweep)); err != nil {
+	sweep := func(ctx context.Context) error {
+		fetching.Sweep(ctx, r.hub, r.store, sourcev1.GitRepositoryKind, func() client.Object { return &sourcev1.GitRepository{} })
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(sweep)); err != nil {
 		return fmt.Errorf("register GitRepository loop: %w", err)
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepository").
-		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
 			NewQueue:                fairqueue.ByNamespace(r.opts.Workers),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](fetching.FirstRetry, fetching.LastRetry),
 		}).
 		Complete(r)
 	if err != nil {
@@ -136,56 +119,20 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// requested passes updates that request a reconcile.
-type requested struct{ predicate.Funcs }
-
-// Update reports whether the annotation has a new request.
-func (requested) Update(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetAnnotations()[meta.ReconcileRequestAnnotation] != e.ObjectNew.GetAnnotations()[meta.ReconcileRequestAnnotation]
-}
-
-const ownerPrefix = sourcev1.GitRepositoryKind + "/"
-
 func ownerOf(key client.ObjectKey) string {
 	return artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, key.Name)
 }
 
-// sweep removes, once, the artifacts of repositories that were deleted while no
-// process was running.
-func (r *Reconciler) sweep(ctx context.Context) error {
-	// Each repository is looked up in the cache, instead of listing the cache
-	// once: one that is created in the meantime gets an artifact only after the
-	// cache has it, so its artifact is never removed.
-	removed, err := r.store.Sweep(func(owner string) bool {
-		name, ours := strings.CutPrefix(owner, ownerPrefix)
-		if !ours {
-			return true
-		}
-		namespace, name, _ := strings.Cut(name, "/")
-		err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &sourcev1.GitRepository{})
-		return !apierrors.IsNotFound(err)
-	})
-	if err != nil {
-		// Artifacts that are left over take up space and do no harm. An error
-		// returned here would stop all loops.
-		ctrl.LoggerFrom(ctx).Error(err, "some artifacts that nothing refers to are still there")
-	}
-	if removed > 0 {
-		ctrl.LoggerFrom(ctx).Info("removed artifacts that nothing refers to", "count", removed)
-	}
-	return nil
-}
-
 // Reconcile brings one repository's artifact up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	defer r.counts.reconciles.Begin(r.opts.Clock)()
+	defer r.counts.Reconciles.Begin(r.opts.Clock)()
 	ctx, run := r.runs.Start(ctx, req.NamespacedName)
 	defer run.End()
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
 	defer end()
 	result, err := r.reconcile(ctx, req, run)
 	if err != nil && runs.Superseded(ctx) {
-		return reconcile.Result{RequeueAfter: firstRetry}, nil // the current object is reconciled instead
+		return reconcile.Result{RequeueAfter: fetching.FirstRetry}, nil // the current object is reconciled instead
 	}
 	return result, err
 }
@@ -201,14 +148,14 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	run.WorksOn(&object)
 	if !object.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, r.letGo(ctx, &object)
+		return reconcile.Result{}, fetching.LetGo(ctx, r.hub, &object)
 	}
 	if object.Spec.Suspend {
 		return reconcile.Result{}, nil
 	}
-	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
-	fetched := r.counts.fetch.Begin()
-	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limits.sources, r.connect, r.resolve, r.users.find, r.fetch)
+	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
+	fetched := r.counts.Fetch.Begin()
+	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limit, r.connect, r.resolve, r.users.find, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}
@@ -221,22 +168,10 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	next.After = r.opts.Jitter(s.interval)
 	if errors.Is(err, egress.ErrNotAllowed) {
-		// A person has to act, but this is tried again at least every lastRetry:
+		// A person has to act, but this is tried again at least every fetching.LastRetry:
 		// the name may resolve to another address by then, without a change of the
 		// object.
-		return reconcile.Result{RequeueAfter: min(next.After, lastRetry)}, nil
+		return reconcile.Result{RequeueAfter: min(next.After, fetching.LastRetry)}, nil
 	}
 	return loop.Result(next, err)
-}
-
-// letGo removes the finalizer that Flux's source-controller may have set.
-func (r *Reconciler) letGo(ctx context.Context, object *sourcev1.GitRepository) error {
-	before := object.DeepCopy()
-	if !controllerutil.RemoveFinalizer(object, sourcev1.SourceFinalizer) {
-		return nil
-	}
-	if err := r.hub.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("remove finalizer: %w", err))
-	}
-	return nil
 }

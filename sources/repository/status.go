@@ -3,7 +3,6 @@ package repository
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -17,10 +16,8 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 )
-
-// reasonNewArtifact is Flux's reason of the Event about a new artifact.
-const reasonNewArtifact = "NewArtifact"
 
 // report writes the result to the status if that changes it, and records an Event
 // for a transition.
@@ -83,7 +80,7 @@ func (s *state) verified() string {
 // setFailed records an error. The artifact and its conditions stay, unless the
 // store has lost the artifact.
 func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
-	message := stable(failure.Err.Error())
+	message := fetching.Stable(failure.Err.Error())
 	r.set(s, meta.ReadyCondition, metav1.ConditionFalse, failure.Reason, message)
 	failed, other := sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition
 	if s.storing {
@@ -91,7 +88,7 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	}
 	drop(s, other)
 	switch failure.Reason {
-	case ReasonUnsupported:
+	case fetching.ReasonUnsupported:
 		drop(s, failed)
 	case sourcev1.VerificationError: // it was fetched
 		drop(s, failed)
@@ -122,25 +119,10 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 }
 
 func (r *Reconciler) set(s *state, kind string, status metav1.ConditionStatus, reason, message string) {
-	apimeta.SetStatusCondition(&s.object.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: s.object.Generation, LastTransitionTime: metav1.NewTime(r.opts.Clock.Now()),
-	})
+	fetching.Set(s.object, r.opts.Clock.Now(), kind, status, reason, message)
 }
 
-func drop(s *state, kinds ...string) {
-	for _, kind := range kinds {
-		apimeta.RemoveStatusCondition(&s.object.Status.Conditions, kind)
-	}
-}
-
-// connection matches the part of a network error that names the connection's
-// local address, whose port is different each time.
-var connection = regexp.MustCompile(`(\[[0-9a-fA-F:.]+\]|\d+\.\d+\.\d+\.\d+):\d+->`)
-
-// stable removes from a message what differs between equal faults, so that a
-// lasting fault is written only once.
-func stable(message string) string { return connection.ReplaceAllString(message, "") }
+func drop(s *state, kinds ...string) { fetching.Drop(s.object, kinds...) }
 
 // announce records an Event for what has changed for users, and logs new
 // artifacts.
@@ -156,7 +138,7 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepositor
 	case s.artifact != nil:
 		log.Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
 		if old := before.Status.Artifact; old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest {
-			r.events.Event(s.object, corev1.EventTypeNormal, reasonNewArtifact, fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short()))
+			r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short()))
 		}
 	case was != nil && was.Status == metav1.ConditionFalse:
 		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, is.Message)

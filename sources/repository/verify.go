@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/git/signed"
 	"github.com/flotilla-io/flotilla/sources/signature"
@@ -36,7 +37,7 @@ func (v verifier) trust(ctx context.Context, s *state) (loop.Next, error) {
 	err := v.hub.Get(ctx, key, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, min(s.interval, awaited), fmt.Errorf("the Secret %s of spec.verify.secretRef is not there: create it with the public keys whose signatures count", key))
+		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of spec.verify.secretRef is not there: create it with the public keys whose signatures count", key))
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read Secret %s: %w", key, err)
 	}
