@@ -1,0 +1,133 @@
+package oci
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// scheme begins the URLs of repositories.
+const scheme = "oci://"
+
+// DefaultTag is read if a Ref has no field set.
+const DefaultTag = "latest"
+
+// Ref selects an artifact of a repository. If several fields are set, the later one in this list takes precedence: Tag,
+// SemVer, Digest.
+type Ref struct {
+	// Tag is a tag; empty means DefaultTag.
+	Tag string
+	// SemVer is a range of versions; the highest tag within it is read.
+	SemVer string
+	// SemVerFilter is a regular expression that the tags of SemVer have to match; empty matches all.
+	SemVerFilter string
+	// Digest is that of a manifest, as "sha256:<hex>".
+	Digest string
+}
+
+// Target is what a Ref resolved to.
+type Target struct {
+	// Tag is the tag; empty if only the digest was given.
+	Tag string
+	// Digest is that of the manifest.
+	Digest string
+}
+
+// Revision returns the value of status.artifact.revision for the target.
+func (t Target) Revision() string {
+	if t.Tag == "" {
+		return t.Digest
+	}
+	return t.Tag + "@" + t.Digest
+}
+
+// ParseRevision reads what Target.Revision returns.
+func ParseRevision(revision string) (Target, error) {
+	at := strings.LastIndexByte(revision, '@')
+	t := Target{Tag: revision[:max(at, 0)], Digest: revision[at+1:]}
+	if !digests.MatchString(t.Digest) || at == 0 || t.Tag != "" && !tags.MatchString(t.Tag) {
+		return Target{}, fmt.Errorf("%w: %q is no revision", ErrRef, revision)
+	}
+	return t, nil
+}
+
+var (
+	digests = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	names   = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
+	tags    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+)
+
+// check returns an error for a Ref that nothing can have.
+func (r Ref) check() error {
+	switch {
+	case r.Digest != "" && !digests.MatchString(r.Digest):
+		return fmt.Errorf("%w: spec.ref.digest %q must be sha256: and 64 lower-case hex digits", ErrRef, r.Digest)
+	case r.Digest != "":
+		return nil
+	case r.SemVer != "":
+		_, err := r.versions()
+		return err
+	case r.Tag != "" && !tags.MatchString(r.Tag):
+		return fmt.Errorf("%w: spec.ref.tag %q is no tag", ErrRef, r.Tag)
+	default:
+		return nil
+	}
+}
+
+// versions are the tags that a range of versions allows.
+type versions struct {
+	within *semver.Constraints
+	filter *regexp.Regexp
+	// text is the range, for messages.
+	text string
+}
+
+func (r Ref) versions() (versions, error) {
+	within, err := semver.NewConstraint(r.SemVer)
+	if err != nil {
+		return versions{}, fmt.Errorf("%w: spec.ref.semver %q is no range of versions: %w", ErrRef, r.SemVer, err)
+	}
+	filter, err := regexp.Compile(r.SemVerFilter)
+	if err != nil {
+		return versions{}, fmt.Errorf("%w: spec.ref.semverFilter %q is no regular expression: %w", ErrRef, r.SemVerFilter, err)
+	}
+	return versions{within, filter, r.SemVer}, nil
+}
+
+// better returns the one of two tags that has the higher version within the range; "" for none.
+func (v versions) better(best, tag string) string {
+	if !tags.MatchString(tag) || !v.filter.MatchString(tag) {
+		return best
+	}
+	version, err := semver.NewVersion(tag)
+	if err != nil || !v.within.Check(version) {
+		return best
+	}
+	if best == "" {
+		return tag
+	}
+	order := version.Compare(semver.MustParse(best))
+	if order > 0 || order == 0 && tag > best { // of equal ones always the same, whatever the order of the list
+		return tag
+	}
+	return best
+}
+
+// repository returns the repository that a URL names.
+func repository(url string) (name.Repository, error) {
+	address, ours := strings.CutPrefix(url, scheme)
+	if !ours {
+		return name.Repository{}, fmt.Errorf("%w: spec.url must begin with %s", ErrURL, scheme)
+	}
+	if strings.ContainsAny(address, "?#") || strings.Contains(address, "@") && strings.Index(address, "@") < strings.LastIndexByte(address, '/') {
+		return name.Repository{}, fmt.Errorf("%w: spec.url names a host and a repository, and nothing else: credentials belong into the Secret of spec.secretRef", ErrURL)
+	}
+	repo, err := name.NewRepository(address)
+	if err != nil || !names.MatchString(repo.RepositoryStr()) {
+		return name.Repository{}, fmt.Errorf("%w: spec.url has to be %shost/repository, with neither a tag nor a digest, which belong into spec.ref", ErrURL, scheme)
+	}
+	return repo, nil
+}
