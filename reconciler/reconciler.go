@@ -56,7 +56,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 	"github.com/flotilla-io/flotilla/sources/git"
-	"github.com/flotilla-io/flotilla/sources/receiver"
+	"github.com/flotilla-io/flotilla/sources/oci"
+	"github.com/flotilla-io/flotilla/sources/ocirepository"
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
@@ -166,7 +167,7 @@ type loop struct {
 // loops are all there are, in the order in which a change meets them.
 var loops = []loop{
 	{"gitrepository", registerRepository},
-	{"receiver", registerReceiver},
+	{"ocirepository", registerOCIRepository},
 	{"kustomization", registerApply},
 	{"template", registerTemplate},
 	{"scheduler", registerScheduler},
@@ -290,6 +291,12 @@ func registerRepository(_ context.Context, f *fleet) error {
 func registerReceiver(_ context.Context, f *fleet) error {
 	return receiver.New(f.mgr.GetClient(), receiver.Options{
 		Address: f.opts.Network.Webhooks, Egress: f.opts.Network.Egress, AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Metrics: f.opts.Metrics,
+	}).Register(f.mgr)
+}
+
+func registerOCIRepository(_ context.Context, f *fleet) error {
+	return ocirepository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, ocirepository.Options{
+		Registries: oci.Options{Egress: f.opts.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 

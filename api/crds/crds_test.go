@@ -123,6 +123,7 @@ func TestFluxKindsThatAreServed(t *testing.T) {
 		"alerts.notification.toolkit.fluxcd.io":      "v1beta3",
 		"gitrepositories.source.toolkit.fluxcd.io":   "v1",
 		"kustomizations.kustomize.toolkit.fluxcd.io": "v1",
+		"ocirepositories.source.toolkit.fluxcd.io":   "v1",
 		"providers.notification.toolkit.fluxcd.io":   "v1beta3",
 		"receivers.notification.toolkit.fluxcd.io":   "v1",
 	}

@@ -20,6 +20,7 @@ var served = []string{
 	"alerts.notification.toolkit.fluxcd.io",
 	"gitrepositories.source.toolkit.fluxcd.io",
 	"kustomizations.kustomize.toolkit.fluxcd.io",
+	"ocirepositories.source.toolkit.fluxcd.io",
 	"providers.notification.toolkit.fluxcd.io",
 	"receivers.notification.toolkit.fluxcd.io",
 }

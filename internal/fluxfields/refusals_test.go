@@ -24,7 +24,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/forge"
+	"github.com/flotilla-io/flotilla/sources/ocirepository"
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
@@ -79,7 +81,20 @@ func ofRepository(t *testing.T, kinds *runtime.Scheme, spec map[string]any) stri
 	}
 	defer store.Close()
 	work(t, hub, repository.New(hub, store, nobody{}, repository.Options{}), of)
-	return messageOf(of.Status.Conditions, "Stalled", repository.ReasonUnsupported)
+	return messageOf(of.Status.Conditions, "Stalled", fetching.ReasonUnsupported)
+}
+
+func ofOCIRepository(t *testing.T, kinds *runtime.Scheme, spec map[string]any) string {
+	t.Helper()
+	of := object[sourcev1.OCIRepository](t, spec)
+	hub := fake.NewClientBuilder().WithScheme(kinds).WithObjects(of).WithStatusSubresource(of).Build()
+	store, err := artifact.NewStore(t.TempDir(), artifact.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	work(t, hub, ocirepository.New(hub, store, nobody{}, ocirepository.Options{}), of)
+	return messageOf(of.Status.Conditions, "Stalled", fetching.ReasonUnsupported)
 }
 
 func ofKustomization(t *testing.T, kinds *runtime.Scheme, spec map[string]any) string {

@@ -5,6 +5,7 @@
 package origins
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,7 @@ type Kind struct {
 // kinds are all that are followed.
 var kinds = []Kind{
 	kind(sourcev1.GitRepositoryKind, "GitRepositories", "git", func() client.ObjectList { return &sourcev1.GitRepositoryList{} }, ofGitRepository),
+	kind(sourcev1.OCIRepositoryKind, "OCIRepositories", "oci", func() client.ObjectList { return &sourcev1.OCIRepositoryList{} }, ofOCIRepository),
 }
 
 func kind[T any, P interface {
@@ -77,6 +79,29 @@ func ofGitRepository(r *sourcev1.GitRepository) Facts {
 	return Facts{
 		URL: r.Spec.URL, Reference: referenceOf(r.Spec.Reference), Ignore: r.Spec.Ignore, Directories: r.Spec.SparseCheckout, Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
 		Verify: r.Spec.Verification, Unverified: provenance.Unverified(r),
+	}
+}
+
+func ofOCIRepository(r *sourcev1.OCIRepository) Facts {
+	return Facts{
+		URL: r.Spec.URL, Reference: referenceOfOCI(r.Spec.Reference), Ignore: r.Spec.Ignore,
+		Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
+	}
+}
+
+// referenceOfOCI returns the reference of an OCIRepository that is followed. If several are set, the first in this order counts.
+func referenceOfOCI(ref *sourcev1.OCIRepositoryRef) string {
+	switch {
+	case ref == nil:
+		return "tag latest"
+	case ref.Digest != "":
+		return "digest " + ref.Digest
+	case ref.SemVer != "" && ref.SemverFilter != "":
+		return "versions " + ref.SemVer + " that match " + ref.SemverFilter
+	case ref.SemVer != "":
+		return "versions " + ref.SemVer
+	default:
+		return "tag " + cmp.Or(ref.Tag, "latest")
 	}
 }
 

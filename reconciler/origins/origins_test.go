@@ -81,6 +81,21 @@ func TestFacts(t *testing.T) {
 			&sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Spec: sourcev1.GitRepositorySpec{Verification: verify, Reference: &sourcev1.GitRepositoryRef{Branch: "main", Tag: "v1"}}, Status: sourcev1.GitRepositoryStatus{Artifact: artifact}},
 			origins.Facts{Reference: "tag v1", Verify: verify, Unverified: "the artifact of main@sha1:1 is not verified as spec.verify of GitRepository shop/app asks (HEAD)"},
 		},
+		"an OCIRepository": {
+			&sourcev1.OCIRepository{
+				Spec:   sourcev1.OCIRepositorySpec{URL: "oci://registry.test/app", Suspend: true},
+				Status: sourcev1.OCIRepositoryStatus{ObservedGeneration: 3, Artifact: artifact, ReconcileRequestStatus: meta.ReconcileRequestStatus{LastHandledReconcileAt: "now"}},
+			},
+			origins.Facts{URL: "oci://registry.test/app", Reference: "tag latest", Suspended: true, Handled: "now", Observed: 3},
+		},
+		"an OCIRepository of versions": {
+			&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Reference: &sourcev1.OCIRepositoryRef{Tag: "main", SemVer: "1.x", SemverFilter: "-a$"}}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},
+			origins.Facts{Reference: "versions 1.x that match -a$"},
+		},
+		"an OCIRepository of a digest": {
+			&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Reference: &sourcev1.OCIRepositoryRef{Digest: "sha256:1", SemVer: "1.x"}}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},
+			origins.Facts{Reference: "digest sha256:1"},
+		},
 	} {
 		if diff := cmp.Diff(tc.want, origins.FactsOf(tc.of)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -144,6 +144,7 @@ func nowhere(b workv1alpha2.Binding) bool {
 func ours(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "source.toolkit.fluxcd.io", Kind: "GitRepository"},
+		schema.GroupKind{Group: "source.toolkit.fluxcd.io", Kind: "OCIRepository"},
 		schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}:
 		return true
 	}

@@ -194,7 +194,7 @@ func (l *linter) document(f File, doc build.Document) error {
 
 // unserved are Flux's kinds without a definition on the control plane.
 var unserved = map[string]bool{
-	"HelmRepository": true, "HelmChart": true, "HelmRelease": true, "OCIRepository": true, "Bucket": true, "ExternalArtifact": true,
+	"HelmRepository": true, "HelmChart": true, "HelmRelease": true, "Bucket": true, "ExternalArtifact": true,
 	"ArtifactGenerator": true, "ImageRepository": true, "ImagePolicy": true, "ImageUpdateAutomation": true,
 }
 

@@ -82,7 +82,7 @@ func (o Object) Ours() string {
 	switch {
 	case group == kustomizev1.GroupVersion.Group && o.Kind == kustomizev1.KustomizationKind:
 		return "the control plane acts on it by itself; what comes of it: flotilla tree " + of
-	case group == sourcev1.GroupVersion.Group && o.Kind == sourcev1.GitRepositoryKind:
+	case group == sourcev1.GroupVersion.Group && (o.Kind == sourcev1.GitRepositoryKind || o.Kind == sourcev1.OCIRepositoryKind):
 		return "the control plane acts on it by itself; what comes of it: flotilla trace " + of
 	case group == policyv1alpha1.GroupVersion.Group && o.Kind == "FederatedResourceQuota":
 		return "the control plane acts on it by itself; what is used of it: flotilla describe " + of

@@ -17,13 +17,13 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -74,7 +74,7 @@ func Build(ctx context.Context, in Input) (results []Result, others int, err err
 		for i, ks := range in.Kustomizations {
 			switch {
 			case ks.Base != bases, bases && b.names[ks.Name]:
-			case !b.own[inventory.SourceOf(ks.Kustomization)] && !only || !followed(ks.Kustomization):
+			case !b.own[inventory.SourceOf(ks.Kustomization)] && !only || ks.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind: // what an artifact was packed from, the files do not say
 				others++
 			default:
 				if err := b.add(ctx, ks.Kustomization, i); err != nil {
@@ -84,12 +84,6 @@ func Build(ctx context.Context, in Input) (results []Result, others int, err err
 		}
 	}
 	return b.results, others, nil
-}
-
-// followed reports whether the control plane follows the source of a Kustomization.
-func followed(ks *kustomizev1.Kustomization) bool {
-	_, followed := origins.KindOf(ks.Spec.SourceRef.Kind)
-	return followed
 }
 
 // building is one Build.

@@ -1,0 +1,217 @@
+package ocirepository
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/fetching"
+	"github.com/flotilla-io/flotilla/sources/oci"
+)
+
+// state is what the phases of a reconcile have found out about one source.
+type state struct {
+	object   *sourcev1.OCIRepository
+	key      client.ObjectKey
+	interval time.Duration
+	remote   *oci.Remote
+	target   oci.Target
+	// current means that the artifact of the target is stored already; inUse are older artifacts in use.
+	current bool
+	inUse   []artifact.Used
+	// artifact is the new artifact; nil until it is stored.
+	artifact *meta.Artifact
+	// storing means that the fault is one of our storage, not of the registry.
+	storing bool
+}
+
+// outcome returns the metric's reason for a reconcile without an error.
+func (s *state) outcome() string {
+	if s.artifact != nil {
+		return fetching.ReasonNewArtifact
+	}
+	return "UpToDate"
+}
+
+// refuse returns an error for fields that are not supported, rather than ignoring them.
+func refuse(_ context.Context, s *state) (loop.Next, error) {
+	spec := s.object.Spec
+	for _, f := range []struct {
+		name    string
+		set     bool
+		instead string
+	}{
+		{"verify", spec.Verify != nil, "until it is, a digest in spec.ref.digest is what nobody can exchange"},
+		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GenericOCIProvider, "use a login of the registry in spec.secretRef"},
+		{"proxySecretRef", spec.ProxySecretRef != nil, "the registry has to be reached without a proxy"},
+	} {
+		if f.set {
+			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet: %s", f.name, f.instead))
+		}
+	}
+	return loop.Next{}, nil
+}
+
+// limit refuses a source beyond its namespace's limit.
+func (r *Reconciler) limit(ctx context.Context, s *state) (loop.Next, error) {
+	return loop.Next{}, r.limits.Sources(ctx, s.object, s.interval)
+}
+
+// resolve asks the registry for the digest, and checks whether its artifact is stored.
+func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
+	var ref oci.Ref
+	if of := s.object.Spec.Reference; of != nil {
+		ref = oci.Ref{Tag: of.Tag, SemVer: of.SemVer, SemVerFilter: of.SemverFilter, Digest: of.Digest}
+	}
+	var err error
+	if s.target, err = s.remote.Resolve(ctx, ref); err != nil {
+		return loop.Next{}, s.classify(err)
+	}
+	have := s.object.Status.Artifact
+	s.current = have.HasRevision(s.target.Revision()) && sameSelection(s.object) && r.store.Owns(ownerOf(s.key), have.Digest) && r.store.Has(have.Digest)
+	return loop.Next{}, nil
+}
+
+// sameSelection reports whether the artifact was made with the present rules of what belongs to it.
+func sameSelection(object *sourcev1.OCIRepository) bool {
+	spec, status := object.Spec, object.Status
+	return ptr.Equal(spec.Ignore, status.ObservedIgnore) && ptr.Equal(spec.LayerSelector, status.ObservedLayerSelector)
+}
+
+// use finds the artifacts in use, in addition to the latest one.
+func (r *Reconciler) use(ctx context.Context, s *state) (loop.Next, error) {
+	var err error
+	s.inUse, err = r.opts.InUse(ctx, s.key)
+	return loop.Next{}, err
+}
+
+// fetch transfers the layer and stores it, or the files in it, unless that is stored already.
+func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
+	if s.current {
+		return loop.Next{}, nil
+	}
+	fits := func(size int64) error {
+		return r.limits.Artifact(s.object, sourcev1.OCIRepositoryKind, s.inUse, s.interval, size)
+	}
+	// Where not even one byte fits into the limit, nothing is transferred.
+	if err := fits(1); err != nil {
+		return loop.Next{}, err
+	}
+	manifest, packed, err := s.transfer(ctx, s.target.Digest)
+	if err != nil {
+		return loop.Next{}, s.classify(err)
+	}
+	ctx, leave, err := places.Compute(ctx)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	defer leave()
+	files, err := s.files(ctx, packed, r.opts.Limits)
+	if err != nil {
+		return loop.Next{}, s.classify(fmt.Errorf("files of %s: %w", s.target.Revision(), err))
+	}
+	var stored artifact.Stored
+	if s.object.GetLayerOperation() == sourcev1.OCILayerCopy {
+		stored, err = artifact.PutPacked(ctx, r.store, ownerOf(s.key), packed, fits, fetching.Digests(s.inUse)...)
+	} else {
+		stored, err = r.store.PutWithin(ctx, ownerOf(s.key), files, fits, fetching.Digests(s.inUse)...)
+	}
+	if fetching.IsLimit(err) {
+		return loop.Next{}, err
+	}
+	if err != nil {
+		s.storing = true
+		return loop.Next{}, loop.Retry(sourcev1.ArchiveOperationFailedReason, err)
+	}
+	s.artifact = &meta.Artifact{
+		Digest: stored.Digest, Path: stored.Path, URL: stored.URL, Size: ptr.To(stored.Size),
+		Revision: s.target.Revision(), LastUpdateTime: metav1.NewTime(r.opts.Clock.Now()),
+		Metadata: metadata(manifest.Annotations),
+	}
+	return loop.Next{}, nil
+}
+
+// transfer returns the manifest of a digest, and the bytes of the layer that is asked for.
+func (s *state) transfer(ctx context.Context, digest string) (oci.Manifest, []byte, error) {
+	manifest, err := s.remote.Manifest(ctx, digest)
+	if err != nil {
+		return oci.Manifest{}, nil, err
+	}
+	layer, err := manifest.Layer(s.object.GetLayerMediaType())
+	if err != nil {
+		return oci.Manifest{}, nil, err
+	}
+	packed, err := s.remote.Layer(ctx, layer)
+	return manifest, packed, err
+}
+
+// files returns the files in a layer that belong to the artifact.
+func (s *state) files(ctx context.Context, packed []byte, limits artifact.Limits) (artifact.Files, error) {
+	if s.object.GetLayerOperation() == sourcev1.OCILayerCopy {
+		return artifact.Extract(bytes.NewReader(packed), limits) // what is kept as it is has to be readable as it is
+	}
+	files, err := artifact.ExtractWithoutLinks(bytes.NewReader(packed), limits)
+	if err != nil {
+		return nil, err
+	}
+	return files.Select(ctx, artifact.Selection{Ignore: s.object.Spec.Ignore}, limits)
+}
+
+// restore fetches an artifact again that is in use and missing.
+func (r *Reconciler) restore(ctx context.Context, s *state, used artifact.Used) error {
+	target, err := oci.ParseRevision(used.Revision)
+	if err != nil {
+		return err
+	}
+	_, packed, err := s.transfer(ctx, target.Digest)
+	if err != nil {
+		return err
+	}
+	ctx, leave, err := places.Compute(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	files, err := s.files(ctx, packed, r.opts.Limits)
+	if err != nil {
+		return err
+	}
+	if s.object.GetLayerOperation() == sourcev1.OCILayerCopy {
+		return artifact.RestorePacked(ctx, r.store, ownerOf(s.key), used.Digest, packed)
+	}
+	return r.store.Restore(ctx, ownerOf(s.key), used.Digest, files)
+}
+
+// classify returns the error with what is to be done about it: what only a change of the object can fix stalls; what a change
+// elsewhere fixes is tried again after the interval; what may be transient is tried again soon.
+func (s *state) classify(err error) error {
+	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
+	switch {
+	case errors.Is(err, egress.ErrNotAllowed):
+		return loop.Stalled(fetching.ReasonAddress, err)
+	case errors.Is(err, oci.ErrURL):
+		return loop.Stalled(sourcev1.URLInvalidReason, err)
+	case errors.Is(err, oci.ErrRef):
+		return loop.Stalled(sourcev1.OCIPullFailedReason, err)
+	case errors.Is(err, oci.ErrCredentials), errors.Is(err, oci.ErrUnauthorized):
+		return waits(sourcev1.AuthenticationFailedReason)
+	case errors.Is(err, oci.ErrLayer), errors.Is(err, artifact.ErrTooLarge), errors.Is(err, artifact.ErrMalformed):
+		return waits(sourcev1.OCILayerOperationFailedReason)
+	case errors.Is(err, oci.ErrNotFound), errors.Is(err, oci.ErrRedirect), errors.Is(err, oci.ErrTLS), errors.Is(err, oci.ErrTooLarge), errors.Is(err, oci.ErrMalformed):
+		return waits(sourcev1.OCIPullFailedReason)
+	default:
+		return loop.Retry(sourcev1.OCIPullFailedReason, err)
+	}
+}
