@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -12,12 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/clone"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
-	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
@@ -62,7 +59,7 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	}
 	t.out.File = t.files.File(ctx, &ks, standing.Revision(&ks), source, template)
 	if t.out.Commit != nil {
-		t.out.File.LastChange = clone.LastChange(ctx, ".", hashOf(t.out.Commit.Revision), t.out.File.Path)
+		t.out.File.LastChange = clone.LastChange(ctx, ".", t.out.Commit.Hash(), t.out.File.Path)
 	}
 	return nil
 }
@@ -117,7 +114,7 @@ func (t *tracer) applier(ctx context.Context, ks *kustomizev1.Kustomization) (or
 		return nil, err
 	}
 	t.source(source)
-	t.out.Commit = commitOf(ks, source)
+	t.out.Commit = lineage.CommitOf(ks, source)
 	return source, nil
 }
 
@@ -131,43 +128,6 @@ func (t *tracer) source(of origins.Object) {
 	}
 }
 
-// commitOf returns the commit that is on the control plane, with the details that the Kustomization
-// recorded, or the source if that is still at the same commit.
-func commitOf(ks *kustomizev1.Kustomization, source origins.Object) *lineage.Commit {
-	revision := standing.Revision(ks)
-	if revision == "" {
-		return nil
-	}
-	for _, h := range ks.Status.History {
-		if h.Metadata["revision"] == revision && h.Metadata[gitopsv1alpha1.CommitSubjectKey]+h.Metadata[gitopsv1alpha1.CommitAuthorKey] != "" {
-			return described(revision, h.Metadata)
-		}
-	}
-	return fromArtifact(revision, source)
-}
-
-// fromArtifact returns a commit with the details that the source records.
-func fromArtifact(revision string, source origins.Object) *lineage.Commit {
-	a := source.GetArtifact()
-	switch {
-	case a == nil || a.Revision != revision:
-		return &lineage.Commit{Revision: revision, Unknown: "author and subject are not recorded, and the source is at another commit: git show " + hashOf(revision)}
-	case a.Metadata[gitopsv1alpha1.CommitSubjectKey]+a.Metadata[gitopsv1alpha1.CommitAuthorKey] == "":
-		return &lineage.Commit{Revision: revision, Unknown: "author and subject were not recorded when it was fetched: git show " + hashOf(revision)}
-	}
-	return described(revision, a.Metadata)
-}
-
-func described(revision string, metadata map[string]string) *lineage.Commit {
-	return &lineage.Commit{
-		Revision: revision, Author: metadata[gitopsv1alpha1.CommitAuthorKey],
-		Subject: metadata[gitopsv1alpha1.CommitSubjectKey], Date: metadata[gitopsv1alpha1.CommitDateKey], Signed: provenance.Text(metadata),
-	}
-}
-
-// hashOf returns the commit in a revision.
-func hashOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
-
 // fetched traces a source: its commit.
 func (t *tracer) fetched(obj *unstructured.Unstructured, kind origins.Kind) error {
 	of := kind.New()
@@ -176,7 +136,7 @@ func (t *tracer) fetched(obj *unstructured.Unstructured, kind origins.Kind) erro
 	}
 	t.source(of)
 	if a := of.GetArtifact(); a != nil {
-		t.out.Commit = fromArtifact(a.Revision, of)
+		t.out.Commit = lineage.FetchedCommit(a.Revision, of)
 	}
 	return nil
 }

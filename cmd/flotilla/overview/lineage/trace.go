@@ -292,8 +292,8 @@ func (t Trace) changed() string {
 	case f.Path == "" || t.Commit == nil:
 		return ""
 	case f.LastChange == nil:
-		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of the repository, where this command does, too", t.Commit.hash(), f.Path)
-	case f.LastChange.hash() == t.Commit.hash():
+		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of the repository, where this command does, too", t.Commit.Hash(), f.Path)
+	case f.LastChange.Hash() == t.Commit.Hash():
 		return "that commit"
 	default:
 		c := f.LastChange
@@ -301,7 +301,8 @@ func (t Trace) changed() string {
 	}
 }
 
-func (c Commit) hash() string { return c.Revision[strings.LastIndexByte(c.Revision, ':')+1:] }
+// Hash returns the hash in the revision.
+func (c Commit) Hash() string { return c.Revision[strings.LastIndexByte(c.Revision, ':')+1:] }
 
 func orNobody(author string) string {
 	if author == "" {

@@ -49,11 +49,10 @@ func (o *requestOptions) requester(out io.Writer) (*requester, error) {
 
 // perKind adds "VERB source git", one for each kind of sources, and "VERB kustomization" to a verb.
 func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *cobra.Command {
-	source := &cobra.Command{Use: "source", Aliases: []string{"sources"}, Args: needsCommand}
+	source := &cobra.Command{Use: "source", Aliases: []string{"sources"}, Short: verb.Short, Args: needsCommand}
 	for _, what := range sources() {
 		source.AddCommand(build(what))
 	}
-	source.Short = source.Commands()[0].Short
 	verb.AddCommand(source, build(kustomizations))
 	verb.Args = needsCommand
 	for _, cmd := range []*cobra.Command{verb, source} {
@@ -75,7 +74,11 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 		return command.Usage(fmt.Errorf("unknown command %q: %s --help lists them", args[0], cmd.CommandPath()))
 	}
 	if cmd.Name() == "source" {
-		return command.Usage(fmt.Errorf("git is missing: %s git NAME", cmd.CommandPath()))
+		var ways []string
+		for _, what := range sources() {
+			ways = append(ways, cmd.CommandPath()+" "+what.words[0]+" NAME")
+		}
+		return command.Usage(fmt.Errorf("the kind is missing: %s", strings.Join(ways, ", or ")))
 	}
 	words := fmt.Sprintf("source or kustomization is missing: %s source git NAME, or %s kustomization NAME", cmd.CommandPath(), cmd.CommandPath())
 	if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == "hub" }) {

@@ -85,6 +85,9 @@ func TestSuspendedKustomization(t *testing.T) {
 	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "fleet"}}
 	repository.Spec.Suspend = true
 	s.Source(repository)
+	artifacts := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "images"}}
+	artifacts.Spec.Suspend = true
+	s.Source(artifacts)
 	golden(t, "halted.txt", text(t, s.Fleet(), false))
 }
 

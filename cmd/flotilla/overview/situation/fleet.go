@@ -94,8 +94,10 @@ type Count struct {
 	Finished int `json:"finished,omitempty"`
 }
 
-// Source is a GitRepository.
+// Source is what Kustomizations apply.
 type Source struct {
+	// Kind is such as GitRepository.
+	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	URL       string `json:"url"` // without user and password

@@ -160,7 +160,7 @@ func (s *Survey) Leaderless(since string) {
 func (s *Survey) Source(of origins.Object) {
 	facts, at := origins.FactsOf(of), origins.Of(of)
 	state, ready := judge(of.GetConditions(), facts.Observed == of.GetGeneration())
-	out := Source{Namespace: at.Namespace, Name: at.Name, URL: withoutUser(facts.URL), State: state}
+	out := Source{Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, URL: withoutUser(facts.URL), State: state}
 	if ready != nil {
 		out.Message = ready.Message
 	}
@@ -173,14 +173,14 @@ func (s *Survey) Source(of origins.Object) {
 	}
 	s.fleet.Sources = append(s.fleet.Sources, out)
 	s.problem(Problem{State: out.State, Kind: at.Kind, Namespace: at.Namespace, Name: at.Name,
-		Message: orElse(out.Message, "nobody has looked at it yet"), Next: remark.SourceNext(of, ready)})
+		Message: cmp.Or(out.Message, "nobody has looked at it yet"), Next: remark.SourceNext(of, ready)})
 }
 
 // Kustomization adds a Kustomization.
 func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	state, ready := judge(ks.Status.Conditions, ks.Status.ObservedGeneration == ks.Generation)
 	out := Kustomization{
-		Namespace: ks.Namespace, Name: ks.Name, Path: orElse(ks.Spec.Path, "./"),
+		Namespace: ks.Namespace, Name: ks.Name, Path: cmp.Or(ks.Spec.Path, "./"),
 		Source: ks.Spec.SourceRef.Kind + "/" + ks.Spec.SourceRef.Name, Revision: standing.Revision(ks), State: state,
 	}
 	if ns := ks.Spec.SourceRef.Namespace; ns != "" && ns != ks.Namespace {
@@ -202,7 +202,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	s.leaving[len(s.fleet.Kustomizations)] = ks.DeletionTimestamp != nil
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
-		Message: standing.Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: remark.KustomizationNext(ks, ready)})
+		Message: standing.Attempted(ks, cmp.Or(out.Message, "nobody has looked at it yet")), Next: remark.KustomizationNext(ks, ready)})
 	if r, hangs := remark.Hanging(ks); hangs {
 		s.problem(Problem{State: Progressing, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name, Message: r.Message, Next: r.Next})
 	}
@@ -240,7 +240,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	}
 	out.CPU, out.Memory = taken(c.Status.ResourceSummary)
 	s.fleet.Clusters = append(s.fleet.Clusters, out)
-	message := orElse(out.Message, "it has not reported yet")
+	message := cmp.Or(out.Message, "it has not reported yet")
 	if out.Heard != nil && out.silent() {
 		message += "; its agent was last heard " + ago(s.now, out.Heard.Time)
 	}
@@ -369,7 +369,7 @@ func (s *Survey) Fleet() Fleet {
 		}
 	}
 	slices.SortFunc(f.Sources, func(a, b Source) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	slices.SortFunc(f.Kustomizations, func(a, b Kustomization) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -420,13 +420,6 @@ func withoutUser(address string) string {
 	}
 	u.User = nil
 	return u.String()
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func inNamespace(namespace string) string {

@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -123,7 +124,7 @@ func (p *problemsOf) all(held bool) []Problem {
 	var out []Problem
 	for _, key := range slices.Sorted(maps.Keys(p.by)) {
 		problem := *p.by[key]
-		if problem.Next = orElse(problem.Next, templateNext(problem)); held && strings.Contains(problem.Message, workv1alpha1.WorkHeldPrefix) {
+		if problem.Next = cmp.Or(problem.Next, templateNext(problem)); held && strings.Contains(problem.Message, workv1alpha1.WorkHeldPrefix) {
 			problem.Next = remark.ResumeNext
 		}
 		out = append(out, problem)

@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -193,7 +194,7 @@ func (t *text) table(s table) {
 	for _, r := range shown {
 		cells := make([]string, len(r.cells))
 		for i, cell := range r.cells {
-			cells[i] = orElse(excerpt.Line(cell), "-") // most come from users and members
+			cells[i] = cmp.Or(excerpt.Line(cell), "-") // most come from users and members
 		}
 		fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
 	}

@@ -1,0 +1,70 @@
+package lineage
+
+import (
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
+	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
+)
+
+// CommitOf returns the commit that is on the control plane, with the details that the Kustomization
+// recorded, or the source if that is still at the same commit.
+func CommitOf(ks *kustomizev1.Kustomization, source origins.Object) *Commit {
+	revision := standing.Revision(ks)
+	if revision == "" {
+		return nil
+	}
+	if origins.Of(source).Kind != sourcev1.GitRepositoryKind {
+		origin := ""
+		if revision == ks.Status.LastAppliedRevision {
+			origin = ks.Status.LastAppliedOriginRevision
+		}
+		return packed(revision, origin)
+	}
+	for _, h := range ks.Status.History {
+		if h.Metadata["revision"] == revision && h.Metadata[gitopsv1alpha1.CommitSubjectKey]+h.Metadata[gitopsv1alpha1.CommitAuthorKey] != "" {
+			return described(revision, h.Metadata)
+		}
+	}
+	return FetchedCommit(revision, source)
+}
+
+// FetchedCommit returns a commit with the details that the source records.
+func FetchedCommit(revision string, source origins.Object) *Commit {
+	a := source.GetArtifact()
+	if origins.Of(source).Kind != sourcev1.GitRepositoryKind {
+		origin := ""
+		if a != nil && a.Revision == revision {
+			origin = a.Metadata[originKey]
+		}
+		return packed(revision, origin)
+	}
+	switch {
+	case a == nil || a.Revision != revision:
+		return &Commit{Revision: revision, Unknown: "author and subject are not recorded, and the source is at another commit: git show " + (Commit{Revision: revision}).Hash()}
+	case a.Metadata[gitopsv1alpha1.CommitSubjectKey]+a.Metadata[gitopsv1alpha1.CommitAuthorKey] == "":
+		return &Commit{Revision: revision, Unknown: "author and subject were not recorded when it was fetched: git show " + (Commit{Revision: revision}).Hash()}
+	}
+	return described(revision, a.Metadata)
+}
+
+// originKey is the key of an artifact's metadata that names the revision that it was packed from.
+const originKey = "org.opencontainers.image.revision"
+
+// packed returns the commit that an artifact was packed from.
+func packed(revision, origin string) *Commit {
+	if origin == "" {
+		return &Commit{Revision: revision, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
+	}
+	return &Commit{Revision: origin, Unknown: "so says the artifact, of which author and subject are not known: git show " + (Commit{Revision: origin}).Hash()}
+}
+
+func described(revision string, metadata map[string]string) *Commit {
+	return &Commit{
+		Revision: revision, Author: metadata[gitopsv1alpha1.CommitAuthorKey],
+		Subject: metadata[gitopsv1alpha1.CommitSubjectKey], Date: metadata[gitopsv1alpha1.CommitDateKey], Signed: provenance.Text(metadata),
+	}
+}

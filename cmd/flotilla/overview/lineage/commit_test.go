@@ -1,0 +1,41 @@
+package lineage_test
+
+import (
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+)
+
+// TestTheCommitOfAnArtifact: an artifact of a registry says itself which commit it was packed from, or nobody does.
+func TestTheCommitOfAnArtifact(t *testing.T) {
+	const digest, commit = "latest@sha256:abc", "main@sha1:9f2c8c1d"
+	unknown := &lineage.Commit{Revision: digest, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
+	said := &lineage.Commit{Revision: commit, Unknown: "so says the artifact, of which author and subject are not known: git show 9f2c8c1d"}
+	for name, tc := range map[string]struct {
+		revision, origin string
+		metadata         map[string]string
+		applied, fetched *lineage.Commit
+	}{
+		"it says nothing":  {digest, "", nil, unknown, unknown},
+		"it says a commit": {digest, commit, map[string]string{"org.opencontainers.image.revision": commit}, said, said},
+		"the source has another one by now": {"latest@sha256:old", commit, map[string]string{"org.opencontainers.image.revision": commit},
+			&lineage.Commit{Revision: "latest@sha256:old", Unknown: unknown.Unknown}, said},
+	} {
+		source := &sourcev1.OCIRepository{Status: sourcev1.OCIRepositoryStatus{Artifact: &meta.Artifact{Revision: digest, Metadata: tc.metadata}}}
+		ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{LastAppliedRevision: digest, LastAppliedOriginRevision: tc.origin}}
+		if tc.revision != digest {
+			ks.Status.LastAppliedRevision, ks.Status.LastAppliedOriginRevision = tc.revision, ""
+		}
+		if diff := cmp.Diff(tc.applied, lineage.CommitOf(ks, source)); diff != "" {
+			t.Errorf("%s: what is applied (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(tc.fetched, lineage.FetchedCommit(digest, source)); diff != "" {
+			t.Errorf("%s: what is fetched (-want +got):\n%s", name, diff)
+		}
+	}
+}
