@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -24,6 +25,9 @@ type Dialer struct {
 	// reached, whatever Networks say. On this machine each of the ports counts at
 	// all addresses.
 	Own []string
+	// Proxies returns the proxy of an administrator by which a Transport goes to a URL, nil for none; a nil function means that
+	// there are none. See Environment.
+	Proxies func(*url.URL) (*url.URL, error)
 	// Dial opens connections; nil means the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// LookupNetIP resolves names; nil means the system's resolver.
@@ -48,6 +52,25 @@ type NotAllowedError struct {
 	Kind addresses.Kind
 	// Own says that it is the control plane itself.
 	Own bool
+
+	absent bool // it is not known here
+}
+
+// Of returns the error about the same host under another name for it.
+func (e *NotAllowedError) Of(host string) *NotAllowedError {
+	named := *e
+	named.Host = host
+	return &named
+}
+
+// IsAbsent reports whether a host could not be judged because its name is not known here. Behind a proxy there may be one.
+func IsAbsent(err error) bool {
+	var refused *NotAllowedError
+	if errors.As(err, &refused) {
+		return refused.absent
+	}
+	var unknown *net.DNSError
+	return errors.As(err, &unknown)
 }
 
 // Flag names the networks that are allowed; it is in messages.
@@ -104,7 +127,7 @@ func (d Dialer) Resolve(ctx context.Context, address string) ([]netip.AddrPort, 
 	}
 	found, err := d.lookup(ctx, host)
 	if isNone(err) || err == nil && len(found) == 0 {
-		return nil, &NotAllowedError{Host: host, Name: true}
+		return nil, &NotAllowedError{Host: host, Name: true, absent: true}
 	}
 	if err != nil {
 		return nil, err

@@ -8,8 +8,10 @@
 // that moment, and made to one of those: where a name resolves to later, or a redirect
 // leads, is judged again.
 //
-// Proxies of the environment (HTTP_PROXY and others) are not used: behind one it is
-// the proxy that resolves, and nothing could be judged here.
+// Proxies are used where an administrator names them in the environment of the control plane, or a tenant in a Secret. The
+// administrator's own address is not judged, a tenant's is like any other. A host behind either is refused as ever if it is an
+// address that is not allowed, or a name that leads to one here; a name that is not known here is for the proxy to find. So a
+// proxy must not reach from the network of the control plane what tenants are not to reach.
 //
 // Errors have texts of this package's own, and contain nothing of the answer.
 package egress

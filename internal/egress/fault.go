@@ -55,11 +55,16 @@ func Fault(err error) error {
 		record      tls.RecordHeaderError
 		timeout     net.Error
 	)
+	var proxy *ProxyError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
 		return refused
+	case errors.As(err, &proxy):
+		return proxy
+	case errors.Is(err, ErrProxyRefuses), errors.Is(err, ErrProxyUnauthorized):
+		return err
 	case errors.Is(err, tenure.ErrOver):
 		return tenure.ErrOver
 	case errors.Is(err, context.Canceled):
