@@ -1,6 +1,7 @@
 package git
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -20,6 +21,8 @@ type Credentials struct {
 	// means the system's authorities.
 	TLS *tls.Config
 
+	// tlsDigest is of what TLS was made from; empty for none.
+	tlsDigest  []byte
 	signer     ssh.Signer
 	knownHosts []byte
 }
@@ -75,6 +78,8 @@ func (c *Credentials) readTLS(secret map[string][]byte) error {
 	if len(ca)+len(cert)+len(key) == 0 {
 		return nil
 	}
+	digest := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", ca, cert, key))
+	c.tlsDigest = digest[:]
 	c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(ca) > 0 {
 		c.TLS.RootCAs = x509.NewCertPool()

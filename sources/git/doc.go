@@ -2,8 +2,9 @@
 // them.
 //
 // The input is a URL, credentials and a ref; the output is the commit that the
-// ref points at and that commit's tree as an fs.FS. The remote is asked for its
-// refs first, so that an unchanged repository costs one request and no transfer.
+// ref points at and that commit's tree as an fs.FS. The remote is asked for the
+// ref first, so that an unchanged repository costs one request and no transfer.
+// The messages of the protocol are in wire, what was transferred is in pack.
 //
 // Everything that a remote sends is bounded by Limits. The package starts no
 // child process, reads no configuration of the machine it runs on, trusts no SSH

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
 // Errors that callers distinguish. Each is wrapped with the URL and, where there
@@ -39,10 +39,13 @@ var (
 	// ErrTLS means that the server's certificate could not be verified.
 	ErrTLS = errors.New("TLS certificate not trusted")
 	// ErrTooLarge means that the remote sent more than Limits allow.
-	ErrTooLarge = errors.New("too large")
+	ErrTooLarge = wire.ErrTooLarge
 	// ErrMalformed means that the remote sent something that is not Git's
 	// protocol.
-	ErrMalformed = errors.New("malformed answer")
+	ErrMalformed = wire.ErrMalformed
+	// ErrObjectFormat means that the repository names its objects by other hashes
+	// than SHA-1.
+	ErrObjectFormat = wire.ErrObjectFormat
 	// ErrNoTag means that a commit was not found by an annotated tag.
 	ErrNoTag = errors.New("no annotated tag")
 	// ErrConflict means that others kept changing a ref that was being written.
@@ -74,14 +77,9 @@ func MaskURL(raw string) string {
 // as a URL, for example because of a password with a '/' in it.
 var beforeHost = regexp.MustCompile(`(?s)^([A-Za-z]*:(?://)?)?.*@`)
 
-// maxRemoteText is how much of a name from a repository a message repeats, in
-// runes, including the mark of a cut.
-const maxRemoteText = 201
-
-// remoteText makes a name from a repository fit for a message: one line, bounded,
-// without control characters. Other text of a remote is not repeated, because the
-// server that responds need not be a Git server.
-func remoteText(s string) string { return excerpt.Runes(excerpt.Line(s), maxRemoteText) }
+// remoteText makes a name from a repository fit for a message. Other text of a
+// remote is not repeated, because the server that responds need not be a Git server.
+func remoteText(s string) string { return wire.Excerpt(s) }
 
 // notFoundText and deniedText match the messages of Git servers; the protocol has
 // no error codes.
@@ -101,4 +99,14 @@ func classify(words string) error {
 	default:
 		return fmt.Errorf("%w: the remote refuses, for a reason that is not shown here", ErrMalformed)
 	}
+}
+
+// refusal turns a remote's refusal into an error that callers know, and keeps any
+// other error.
+func refusal(err error) error {
+	var refused *wire.Refusal
+	if errors.As(err, &refused) {
+		return classify(refused.Words)
+	}
+	return err
 }

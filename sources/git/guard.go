@@ -29,11 +29,16 @@ func newDialGuard(origin *url.URL, opts Options) *dialGuard {
 	return &dialGuard{origin: net.JoinHostPort(origin.Hostname(), portOf(origin)), egress: opts.Egress}
 }
 
-func (g *dialGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// judge returns where a host is, given as host:port, or why no connection to it is
+// allowed.
+func (g *dialGuard) judge(ctx context.Context, address string) ([]netip.AddrPort, error) {
 	own := address == g.origin
 	at, err := g.egress.Resolve(ctx, address)
 	if err != nil && !own {
 		return nil, redirected(err)
+	}
+	if egress.IsAbsent(err) { // behind a proxy, where it is public if anything
+		g.originPublic.Store(true)
 	}
 	if err != nil {
 		return nil, err
@@ -43,7 +48,7 @@ func (g *dialGuard) dial(ctx context.Context, network, address string) (net.Conn
 			return nil, err
 		}
 	}
-	return g.egress.Connect(ctx, network, address, at)
+	return at, nil
 }
 
 // elsewhere stands in messages for a host named by a redirect.
@@ -56,7 +61,7 @@ func redirected(err error) error {
 	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &refused):
-		return fmt.Errorf("%w: %w", ErrRedirect, &egress.NotAllowedError{Host: elsewhere, Name: refused.Name, Kind: refused.Kind, Own: refused.Own})
+		return fmt.Errorf("%w: %w", ErrRedirect, refused.Of(elsewhere))
 	case errors.As(err, &unknown):
 		return &net.DNSError{Err: unknown.Err, Name: elsewhere}
 	default:

@@ -11,10 +11,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-
 	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
 // httpConnection speaks Git's smart HTTP protocol.
@@ -23,6 +21,8 @@ type httpConnection struct {
 	service string
 	client  *http.Client
 	base    *url.URL // where requests go; changes with a redirect
+	// memory has greetings of earlier connections; nil for none.
+	memory *greetings
 }
 
 // maxRedirects is how many redirects of the first request are followed.
@@ -32,23 +32,21 @@ func (r *Remote) connectHTTP(service string) *httpConnection {
 	base := *r.url
 	base.User = nil
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	guard := newDialGuard(&base, r.opts)
-	config := r.cred.TLS.Clone()
-	if config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	c := &httpConnection{remote: r, service: service, base: &base}
+	c.client = &http.Client{
+		Transport:     credentialTransport{origin: &base, cred: r.cred, next: r.opts.Kept.transport(&base, r.cred, r.opts)},
+		CheckRedirect: checkRedirect,
 	}
-	transport := &http.Transport{
-		DialContext:       guard.dial,
-		TLSClientConfig:   config,
-		ForceAttemptHTTP2: true,
+	if service == uploadPack {
+		c.memory = r.opts.Kept.greetings(&base, r.cred, r.opts)
 	}
-	return &httpConnection{
-		remote: r, service: service, base: &base,
-		client: &http.Client{
-			Transport:     credentialTransport{origin: &base, cred: r.cred, next: transport},
-			CheckRedirect: checkRedirect,
-		},
-	}
+	return c
+}
+
+// newTransport returns the way to a repository's host, and to those to which it
+// redirects.
+func newTransport(origin *url.URL, cred Credentials, opts Options) *egress.Transport {
+	return opts.Egress.Transport(egress.Way{Judge: newDialGuard(origin, opts).judge, TLS: cred.TLS, Proxy: opts.Proxy})
 }
 
 // credentialTransport adds credentials to requests to the repository's own host
@@ -56,7 +54,7 @@ func (r *Remote) connectHTTP(service string) *httpConnection {
 type credentialTransport struct {
 	origin *url.URL
 	cred   Credentials
-	next   *http.Transport
+	next   *egress.Transport
 }
 
 // RoundTrip sends the request, with credentials if it goes to the origin.
@@ -113,24 +111,40 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func (c *httpConnection) refs(ctx context.Context) (*packp.AdvRefs, error) {
+func (c *httpConnection) greet(ctx context.Context) (*wire.Greeting, bool, error) {
+	if greeting := c.memory.get(); greeting != nil {
+		return greeting, true, nil
+	}
+	greeting, err := c.ask(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	c.memory.keep(greeting, c.base)
+	return greeting, false, nil
+}
+
+func (c *httpConnection) forget() { c.memory.keep(nil, nil) }
+
+// ask requests the greeting, and goes on where it was found.
+func (c *httpConnection) ask(ctx context.Context) (*wire.Greeting, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.String()+"/info/refs?service="+c.service, nil)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("User-Agent", capability.DefaultAgent())
+	c.describe(req)
 	resp, err := c.do(req)
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	answer := body{resp.Body}
+	defer answer.Close()
 	if want := "application/x-" + c.service + "-advertisement"; !strings.HasPrefix(resp.Header.Get("Content-Type"), want) {
 		return nil, fmt.Errorf("%w: not a Git repository served over smart HTTP, check spec.url", ErrMalformed)
 	}
 	if err := c.follow(resp.Request.URL); err != nil {
 		return nil, err
 	}
-	return decodeRefs(body{resp.Body}, c.remote.opts.Limits.Refs)
+	return wire.ReadGreeting(answer, c.remote.opts.Limits.Refs)
 }
 
 // follow makes later requests go to where the first one was redirected.
@@ -152,7 +166,7 @@ func (c *httpConnection) exchange(ctx context.Context, request func(io.Writer) e
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("User-Agent", capability.DefaultAgent())
+	c.describe(req)
 	req.Header.Set("Content-Type", "application/x-"+c.service+"-request")
 	req.Header.Set("Accept", "application/x-"+c.service+"-result")
 	resp, err := c.do(req)
@@ -162,8 +176,29 @@ func (c *httpConnection) exchange(ctx context.Context, request func(io.Writer) e
 	return body{resp.Body}, nil
 }
 
+// describe says who asks, and in which version of the protocol.
+func (c *httpConnection) describe(req *http.Request) {
+	req.Header.Set("User-Agent", wire.Agent)
+	if c.service == uploadPack {
+		req.Header.Set("Git-Protocol", wire.Version2)
+		// A request that only reads may be sent once more if the server closes a kept
+		// connection meanwhile. The header itself is not sent.
+		req.Header["X-Idempotency-Key"] = nil
+	}
+}
+
 // body is a response body whose read errors show none of its content.
 type body struct{ io.ReadCloser }
+
+// maxRest is how much of a response is read so that its connection can be kept, in
+// bytes.
+const maxRest = 4 << 10
+
+// Close reads a short rest of the response and closes it.
+func (b body) Close() error {
+	_, _ = io.CopyN(io.Discard, b.ReadCloser, maxRest)
+	return b.ReadCloser.Close()
+}
 
 // Read implements io.Reader.
 func (b body) Read(p []byte) (int, error) {
@@ -222,4 +257,8 @@ func httpFault(err error) error {
 	return fault
 }
 
-func (c *httpConnection) close() { c.client.CloseIdleConnections() }
+func (c *httpConnection) close() {
+	if c.remote.opts.Kept == nil {
+		c.client.CloseIdleConnections()
+	}
+}

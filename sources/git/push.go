@@ -18,6 +18,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/flotilla-io/flotilla/sources/git/pack"
+	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
 // Signature is the author of a note, and its time.
@@ -104,39 +107,36 @@ func (r *Remote) writeNoteOnce(ctx context.Context, commit string, line NoteLine
 // none.
 type notesTree struct {
 	tip, root plumbing.Hash
-	pack      *pack
+	pack      *pack.Pack
 }
 
 func (n *notesTree) close() {
 	if n.pack != nil {
-		n.pack.close()
+		n.pack.Close()
 	}
 }
 
 func (r *Remote) notes(ctx context.Context) (*notesTree, error) {
-	conn, err := r.connect(ctx, uploadPack)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.close()
-	adv, err := r.advertisement(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	tip, ok := adv.References[NotesRef]
-	if !ok {
-		return &notesTree{}, nil
-	}
-	p, err := r.transfer(ctx, conn, adv.Capabilities, []plumbing.Hash{tip}, adv.Capabilities.Supports(capability.Shallow))
-	if err != nil {
-		return nil, err
-	}
-	t, err := newTree(p, tip, plumbing.ZeroHash)
-	if err != nil {
-		p.close()
-		return nil, err
-	}
-	return &notesTree{tip: tip, root: t.root, pack: p}, nil
+	out := &notesTree{}
+	err := r.converse(ctx, uploadPack, func(c *conversation) error {
+		refs, err := c.list(ctx, c.limits.Refs, NotesRef)
+		tip, found := refs.At[NotesRef]
+		if err != nil || !found {
+			return err
+		}
+		p, err := c.transfer(ctx, wire.Wanted{Objects: []plumbing.Hash{tip}, Shallow: c.greeting.Shallow()})
+		if err != nil {
+			return err
+		}
+		t, err := newTree(p, tip, plumbing.ZeroHash)
+		if err != nil {
+			p.Close()
+			return err
+		}
+		out.tip, out.root, out.pack = tip, t.root, p
+		return nil
+	})
+	return out, refusal(err)
 }
 
 // find returns the path of a commit's note and its content, or the path for a new
@@ -151,7 +151,7 @@ func (n *notesTree) find(commit string) (string, Note, error) {
 	for _, p := range paths {
 		entry, err := t.entry(p)
 		if err == nil {
-			content, err := n.pack.blob(entry.Hash)
+			content, err := n.pack.Blob(entry.Hash)
 			return p, ParseNote(content), err
 		}
 		// A new note goes into the deepest directory for it that exists.
@@ -167,7 +167,7 @@ func (n *notesTree) find(commit string) (string, Note, error) {
 // treeWriter creates new objects based on the transferred ones.
 type treeWriter struct {
 	objects *memory.Storage
-	from    *pack
+	from    *pack.Pack
 	made    []plumbing.Hash
 }
 
@@ -177,7 +177,7 @@ func (w *treeWriter) put(tree plumbing.Hash, at []string, text string) (plumbing
 	var entries []object.TreeEntry
 	var err error
 	if !tree.IsZero() {
-		if entries, err = w.from.tree(tree); err != nil {
+		if entries, err = w.from.Tree(tree); err != nil {
 			return plumbing.ZeroHash, err
 		}
 	}
@@ -256,34 +256,27 @@ func (w *treeWriter) store(encoded plumbing.EncodedObject) (plumbing.Hash, error
 // push moves a ref from one commit to another, or returns ErrConflict if the ref
 // has moved since it was read.
 func (r *Remote) push(ctx context.Context, ref string, from, to plumbing.Hash, w *treeWriter) error {
-	conn, err := r.connect(ctx, receivePack)
-	if err != nil {
-		return err
-	}
-	defer conn.close()
-	adv, err := r.advertisement(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if adv.References[ref] != from {
-		return ErrConflict
-	}
-	req := packp.NewReferenceUpdateRequest()
-	req.Commands = []*packp.Command{{Name: plumbing.ReferenceName(ref), Old: from, New: to}}
-	if err := req.Capabilities.Set(capability.ReportStatus); err != nil {
-		return err
-	}
-	var objects bytes.Buffer
-	if _, err := packfile.NewEncoder(&objects, w.objects, false).Encode(w.made, 0); err != nil {
-		return err
-	}
-	req.Packfile = io.NopCloser(&objects)
-	body, err := conn.exchange(ctx, req.Encode)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	return readReport(body)
+	return r.converse(ctx, receivePack, func(c *conversation) error {
+		if c.greeting.Refs.At[ref] != from {
+			return ErrConflict
+		}
+		req := packp.NewReferenceUpdateRequest()
+		req.Commands = []*packp.Command{{Name: plumbing.ReferenceName(ref), Old: from, New: to}}
+		if err := req.Capabilities.Set(capability.ReportStatus); err != nil {
+			return err
+		}
+		var objects bytes.Buffer
+		if _, err := packfile.NewEncoder(&objects, w.objects, false).Encode(w.made, 0); err != nil {
+			return err
+		}
+		req.Packfile = io.NopCloser(&objects)
+		body, err := c.exchange(ctx, req.Encode)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		return readReport(body)
+	})
 }
 
 // maxReport is how much of a push's report is read, in bytes.

@@ -1,13 +1,15 @@
 package git
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
 // DefaultBranch is read if a Ref has no field set.
@@ -71,36 +73,41 @@ const (
 	tagPrefix    = "refs/tags/"
 )
 
-// advertised are the refs of a remote. peeled has the commits that annotated tags
-// point at.
-type advertised struct {
-	refs   map[string]plumbing.Hash
-	peeled map[string]plumbing.Hash
+// prefix returns what the full names of the refs begin with that find looks at.
+func (r Ref) prefix() string {
+	switch {
+	case r.Name != "":
+		return strings.TrimSuffix(r.Name, "^{}")
+	case r.SemVer != "":
+		return tagPrefix
+	case r.Tag != "":
+		return tagPrefix + r.Tag
+	default:
+		return branchPrefix + r.branch()
+	}
 }
 
+func (r Ref) branch() string { return cmp.Or(r.Branch, DefaultBranch) }
+
 // find returns the commit that the ref points at among the advertised ones.
-func (r Ref) find(have advertised) (Commit, error) {
+func (r Ref) find(have wire.Refs) (Commit, error) {
 	switch {
 	case r.Name != "":
 		// Some tools ask for an annotated tag's commit by its peeled name.
 		name := strings.TrimSuffix(r.Name, "^{}")
-		return have.commit(name, name, "ref "+r.Name)
+		return commitAt(have, name, name, "ref "+r.Name)
 	case r.SemVer != "":
 		return r.highest(have)
 	case r.Tag != "":
-		return have.commit(tagPrefix+r.Tag, r.Tag, "tag "+r.Tag)
+		return commitAt(have, tagPrefix+r.Tag, r.Tag, "tag "+r.Tag)
 	default:
-		branch := r.Branch
-		if branch == "" {
-			branch = DefaultBranch
-		}
-		return have.commit(branchPrefix+branch, branch, "branch "+branch)
+		return commitAt(have, branchPrefix+r.branch(), r.branch(), "branch "+r.branch())
 	}
 }
 
-func (a advertised) commit(full, pointer, words string) (Commit, error) {
-	at, ok := a.refs[full]
-	commit, peeled := a.peeled[full]
+func commitAt(have wire.Refs, full, pointer, words string) (Commit, error) {
+	at, ok := have.At[full]
+	commit, peeled := have.Peeled[full]
 	switch {
 	case peeled && ok:
 		return Commit{Hash: commit.String(), Reference: full, Tag: at.String(), pointer: pointer}, nil
@@ -109,17 +116,25 @@ func (a advertised) commit(full, pointer, words string) (Commit, error) {
 	case ok:
 		return Commit{Hash: at.String(), Reference: full, pointer: pointer}, nil
 	default:
-		return Commit{}, fmt.Errorf("%s: %w%s", words, ErrRefNotFound, a.hint())
+		return Commit{}, fmt.Errorf("%s: %w", words, ErrRefNotFound)
 	}
 }
 
 // maxHint is how many branches a message names.
 const maxHint = 5
 
-// hint lists existing branches, so that users notice a typing error.
-func (a advertised) hint() string {
+// hint says what to do about a ref that is not there. It lists existing branches,
+// so that users notice a typing error.
+func (r Ref) hint(branchesOf func() wire.Refs) string {
+	if r.Name == "" && r.SemVer != "" {
+		return "; no tag is within it, change spec.ref.semver or push a tag"
+	}
+	have := branchesOf()
+	if have.At == nil { // they could not be read
+		return "; change spec.ref or push it"
+	}
 	var branches []string
-	for name := range a.refs {
+	for name := range have.At {
 		if short, ok := strings.CutPrefix(name, branchPrefix); ok {
 			branches = append(branches, remoteText(short))
 		}
@@ -136,14 +151,14 @@ func (a advertised) hint() string {
 }
 
 // highest returns the commit of the highest tag within the range.
-func (r Ref) highest(have advertised) (Commit, error) {
+func (r Ref) highest(have wire.Refs) (Commit, error) {
 	constraint, err := semver.NewConstraint(r.SemVer)
 	if err != nil {
 		return Commit{}, fmt.Errorf("%w: semver range %q: %w", ErrRef, r.SemVer, err)
 	}
 	var best *semver.Version
 	var bestTag string
-	for name := range have.refs {
+	for name := range have.At {
 		tag, ok := strings.CutPrefix(name, tagPrefix)
 		if !ok {
 			continue
@@ -159,7 +174,7 @@ func (r Ref) highest(have advertised) (Commit, error) {
 		}
 	}
 	if best == nil {
-		return Commit{}, fmt.Errorf("semver range %s: %w; no tag is within it, change spec.ref.semver or push a tag", r.SemVer, ErrRefNotFound)
+		return Commit{}, fmt.Errorf("semver range %s: %w", r.SemVer, ErrRefNotFound)
 	}
-	return have.commit(tagPrefix+bestTag, bestTag, "tag "+bestTag)
+	return commitAt(have, tagPrefix+bestTag, bestTag, "tag "+bestTag)
 }

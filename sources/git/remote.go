@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-
 	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
 const (
@@ -64,13 +59,18 @@ type Options struct {
 	Limits Limits
 	// Egress opens connections. Its zero value reaches public addresses only.
 	Egress egress.Dialer
+	// Proxy is the proxy of the repository's owner; nil for none. It comes before
+	// those that Egress has. See egress.ParseProxy.
+	Proxy *url.URL
+	// Kept has connections of earlier Remotes; nil means that each operation opens
+	// its own.
+	Kept *Kept
 }
 
 // defaultTimeout is Flux's.
 const defaultTimeout = 60 * time.Second
 
-// Remote is a repository on a server. It keeps no connection between calls and
-// may be used from several goroutines.
+// Remote is a repository on a server. It may be used from several goroutines.
 type Remote struct {
 	url  *url.URL
 	name string // the URL without user information, for messages
@@ -120,162 +120,79 @@ func parseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// connection is one conversation with a service of the remote.
-type connection interface {
-	// refs reads the refs that the remote advertises; it must be called first, and
-	// only once.
-	refs(ctx context.Context) (*packp.AdvRefs, error)
-	// exchange sends one request and returns the response, which the caller
-	// closes.
-	exchange(ctx context.Context, request func(io.Writer) error) (io.ReadCloser, error)
-	// close ends the conversation.
-	close()
-}
-
-const (
-	uploadPack  = "git-upload-pack"
-	receivePack = "git-receive-pack"
-)
-
-func (r *Remote) connect(ctx context.Context, service string) (connection, error) {
-	if r.url.Scheme == schemeSSH {
-		return r.connectSSH(ctx, service)
-	}
-	return r.connectHTTP(service), nil
-}
-
-// Resolve returns the commit that ref points at. It transfers only the remote's
-// list of refs; for a Ref with a Commit it sends no request.
+// Resolve returns the commit that ref points at. It asks for no more refs than
+// that takes, where the server lets it choose; for a Ref with a Commit it sends no
+// request.
 //
 // Errors: ErrRef, ErrRefNotFound, ErrUnauthorized, ErrRepositoryNotFound,
-// ErrHostKey, ErrTLS, ErrRedirect, ErrTooLarge and ErrMalformed, and
-// egress.NotAllowedError; anything else is a transport fault and may be retried.
+// ErrHostKey, ErrTLS, ErrRedirect, ErrTooLarge, ErrObjectFormat and ErrMalformed,
+// and egress.NotAllowedError; anything else is a transport fault and may be
+// retried.
 func (r *Remote) Resolve(ctx context.Context, ref Ref) (Commit, error) {
 	if c, ok, err := ref.fixed(); ok || err != nil {
 		return c, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
-	conn, err := r.connect(ctx, uploadPack)
+	var commit Commit
+	var fault error
+	err := r.converse(ctx, uploadPack, func(c *conversation) error {
+		refs, err := c.list(ctx, c.limits.Refs, ref.prefix())
+		if err != nil {
+			return err
+		}
+		commit, fault = ref.find(refs)
+		if errors.Is(fault, ErrRefNotFound) {
+			fault = fmt.Errorf("%w%s", fault, ref.hint(func() wire.Refs { return c.branches(ctx) }))
+		}
+		return nil
+	})
 	if err != nil {
 		return Commit{}, r.wrap(ctx, "list refs", err)
 	}
-	defer conn.close()
-	adv, err := r.advertisement(ctx, conn)
-	if err != nil {
-		return Commit{}, r.wrap(ctx, "list refs", err)
+	if fault != nil {
+		return Commit{}, r.wrap(ctx, "resolve", fault)
 	}
-	c, err := ref.find(advertised{refs: adv.References, peeled: adv.Peeled})
-	if err != nil {
-		return Commit{}, r.wrap(ctx, "resolve", err)
-	}
-	return c, nil
+	return commit, nil
 }
 
-// advertisement returns the refs of the remote; an empty repository has none.
-func (r *Remote) advertisement(ctx context.Context, conn connection) (*packp.AdvRefs, error) {
-	adv, err := conn.refs(ctx)
-	if errors.Is(err, packp.ErrEmptyAdvRefs) {
-		return packp.NewAdvRefs(), nil
-	}
-	return adv, err
-}
-
-// Fetch transfers one commit's tree. The caller must close the Tree.
+// Fetch transfers one commit's tree. The caller must close the Tree. Errors: as
+// Resolve.
 func (r *Remote) Fetch(ctx context.Context, c Commit) (*Tree, error) {
+	return r.fetch(ctx, c, byHash, byHistory)
+}
+
+// FetchSome transfers one commit's tree, and of its files only the wanted ones
+// where the server can leave out the others. Those cannot be read then. The caller
+// must close the Tree. Errors: as Resolve.
+func (r *Remote) FetchSome(ctx context.Context, c Commit, wanted func(file string) bool) (*Tree, error) {
+	return r.fetch(ctx, c, without(wanted), byHash, byHistory)
+}
+
+// fetch requests a commit in one way after the other: a server may refuse what it
+// says that it can do, or a commit that no ref points at.
+func (r *Remote) fetch(ctx context.Context, c Commit, ways ...way) (*Tree, error) {
+	if err := checkCommit(c.Hash); err != nil {
+		return nil, r.wrap(ctx, "fetch", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
-	t, err := r.fetch(ctx, c)
+	var t *Tree
+	var err error
+	for _, request := range ways {
+		err = r.converse(ctx, uploadPack, func(conv *conversation) (err error) {
+			t, err = request(ctx, conv, c)
+			return err
+		})
+		var refused *wire.Refusal
+		if !errors.As(err, &refused) && !errors.Is(err, errNotThisWay) {
+			break
+		}
+	}
 	if err != nil {
-		return nil, r.wrap(ctx, "fetch "+c.Revision().Short(), err)
+		return nil, r.wrap(ctx, "fetch "+c.Revision().Short(), refusal(err))
 	}
 	return t, nil
-}
-
-func (r *Remote) fetch(ctx context.Context, c Commit) (*Tree, error) {
-	if !commitHash.MatchString(c.Hash) {
-		return nil, fmt.Errorf("%w: commit %q must be 40 lower-case hex digits", ErrRef, c.Hash)
-	}
-	conn, err := r.connect(ctx, uploadPack)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.close()
-	adv, err := r.advertisement(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	want, shallow, err := r.wants(adv, c)
-	if err != nil {
-		return nil, err
-	}
-	tag := plumbing.ZeroHash
-	if h, ok := adv.References[c.Reference]; ok && c.Tag != "" && h.String() == c.Tag {
-		tag = h
-		if !slices.Contains(want, h) {
-			want = append(want, h)
-		}
-	}
-	p, err := r.transfer(ctx, conn, adv.Capabilities, want, shallow)
-	if err != nil {
-		return nil, err
-	}
-	t, err := newTree(p, plumbing.NewHash(c.Hash), tag)
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		err = fmt.Errorf("commit %s: %w; it is in no history that the server offers, change spec.ref.commit or name its branch", c.Hash, ErrRefNotFound)
-	}
-	if err != nil {
-		p.close()
-		return nil, err
-	}
-	return t, nil
-}
-
-// wants returns the hashes to request in order to get the commit, and whether
-// without history. Where the server does not serve the commit by its hash, it is
-// the whole history that should contain it.
-func (r *Remote) wants(adv *packp.AdvRefs, c Commit) ([]plumbing.Hash, bool, error) {
-	hash := plumbing.NewHash(c.Hash)
-	shallow := adv.Capabilities.Supports(capability.Shallow)
-	if adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) {
-		return []plumbing.Hash{hash}, shallow, nil
-	}
-	if tip, ok := tipOf(adv, hash); ok {
-		return []plumbing.Hash{tip}, shallow, nil
-	}
-	if c.Reference != "" {
-		if h, ok := adv.References[c.Reference]; ok {
-			return []plumbing.Hash{h}, false, nil
-		}
-		return nil, false, fmt.Errorf("%s: %w", strings.TrimPrefix(c.Reference, branchPrefix), ErrRefNotFound)
-	}
-	seen := map[plumbing.Hash]bool{}
-	var all []plumbing.Hash
-	for name, h := range adv.References {
-		if (strings.HasPrefix(name, branchPrefix) || strings.HasPrefix(name, tagPrefix)) && !seen[h] {
-			seen[h] = true
-			all = append(all, h)
-		}
-	}
-	if len(all) == 0 {
-		return nil, false, fmt.Errorf("commit %s: %w; the repository is empty", c.Hash, ErrRefNotFound)
-	}
-	return all, false, nil
-}
-
-// tipOf returns the hash to request for a commit that a ref points at. A server
-// may serve the commit of an annotated tag only with the tag, so for one it is
-// the tag's hash.
-func tipOf(adv *packp.AdvRefs, commit plumbing.Hash) (tip plumbing.Hash, found bool) {
-	for name, hash := range adv.References {
-		switch {
-		case hash == commit:
-			return hash, true
-		case adv.Peeled[name] == commit:
-			tip, found = hash, true
-		}
-	}
-	return tip, found
 }
 
 // wrap adds the operation and the URL to an error, and makes timeouts readable.

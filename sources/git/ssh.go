@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/ssh/knownhosts"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"golang.org/x/crypto/ssh"
 	cryptoknownhosts "golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
 // sshConnection runs one Git service on the server in an SSH session.
@@ -26,6 +26,7 @@ type sshConnection struct {
 	stdout io.Reader
 	stderr *firstBytes
 	done   chan struct{} // closed when the service has ended
+	goesOn bool          // it takes more than one request
 	stop   func() bool
 }
 
@@ -47,7 +48,7 @@ func (r *Remote) connectSSH(ctx context.Context, service string) (connection, er
 	if r.url.Port() == "" {
 		address = net.JoinHostPort(r.url.Hostname(), "22")
 	}
-	raw, err := r.opts.Egress.DialContext(ctx, "tcp", address)
+	raw, err := r.dialSSH(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +66,14 @@ func (r *Remote) connectSSH(ctx context.Context, service string) (connection, er
 		return nil, err
 	}
 	return c, nil
+}
+
+// dialSSH connects to a server. Proxies of the environment are for http(s).
+func (r *Remote) dialSSH(ctx context.Context, address string) (net.Conn, error) {
+	if r.opts.Proxy != nil {
+		return r.opts.Egress.Tunnel(ctx, r.opts.Proxy, address)
+	}
+	return r.opts.Egress.DialContext(ctx, "tcp", address)
 }
 
 func (r *Remote) handshake(ctx context.Context, raw net.Conn, address string) (*ssh.Client, error) {
@@ -130,6 +139,14 @@ func (c *sshConnection) start(service string) error {
 		return err
 	}
 	session.Stderr = c.stderr
+	if service == uploadPack {
+		// Many servers pass no variables on, and speak the older version; the answer
+		// says which.
+		ask := struct{ Name, Value string }{"GIT_PROTOCOL", wire.Version2}
+		if _, err := session.SendRequest("env", false, ssh.Marshal(ask)); err != nil {
+			return err
+		}
+	}
 	if err := session.Start(service + " " + shellQuote(c.remote.url.Path)); err != nil {
 		return err
 	}
@@ -145,31 +162,37 @@ func shellQuote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
 }
 
-func (c *sshConnection) refs(ctx context.Context) (*packp.AdvRefs, error) {
-	adv, err := decodeRefs(c.stdout, c.remote.opts.Limits.Refs)
-	if !errors.Is(err, packp.ErrEmptyInput) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return adv, err
+func (c *sshConnection) greet(ctx context.Context) (*wire.Greeting, bool, error) {
+	greeting, err := wire.ReadGreeting(c.stdout, c.remote.opts.Limits.Refs)
+	if !errors.Is(err, wire.ErrSilent) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		c.goesOn = err == nil && greeting.V2
+		return greeting, false, err
 	}
 	select { // the reason follows on stderr
 	case <-c.done:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, false, ctx.Err()
 	}
 	if words := c.stderr.String(); words != "" {
-		return nil, classify(words)
+		return nil, false, classify(words)
 	}
-	return nil, fmt.Errorf("%w: the server ended the session without a word, check the path in spec.url", ErrMalformed)
+	return nil, false, fmt.Errorf("%w: the server ended the session without a word, check the path in spec.url", ErrMalformed)
 }
 
 func (c *sshConnection) exchange(_ context.Context, request func(io.Writer) error) (io.ReadCloser, error) {
 	if err := request(c.stdin); err != nil {
 		return nil, err
 	}
+	if c.goesOn {
+		return io.NopCloser(c.stdout), nil
+	}
 	if err := c.stdin.Close(); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return io.NopCloser(c.stdout), nil
 }
+
+func (c *sshConnection) forget() {}
 
 func (c *sshConnection) close() {
 	c.stop()

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/flotilla-io/flotilla/sources/git/pack"
 	"github.com/flotilla-io/flotilla/sources/git/signed"
 )
 
@@ -29,7 +31,7 @@ type Tree struct {
 	// Committed is the committer's time.
 	Committed time.Time
 
-	pack   *pack
+	pack   *pack.Pack
 	commit plumbing.Hash
 	tag    plumbing.Hash // of the annotated tag by which the commit was found; zero for none
 	root   plumbing.Hash
@@ -41,8 +43,8 @@ var (
 	_ fs.ReadFileFS = (*Tree)(nil)
 )
 
-func newTree(p *pack, commit, tag plumbing.Hash) (*Tree, error) {
-	encoded, err := p.objects.Get(commit)
+func newTree(p *pack.Pack, commit, tag plumbing.Hash) (*Tree, error) {
+	encoded, err := p.Object(commit)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ const mostTags = 4
 
 // SignedCommit returns the commit as it was signed. Errors: ErrMalformed.
 func (t *Tree) SignedCommit() (signed.Object, error) {
-	raw, err := t.pack.raw(t.commit, plumbing.CommitObject)
+	raw, err := t.pack.Raw(t.commit, plumbing.CommitObject)
 	if err != nil {
 		return signed.Object{}, err
 	}
@@ -77,7 +79,7 @@ func (t *Tree) SignedTag() (signed.Object, error) {
 	if t.tag.IsZero() {
 		return signed.Object{}, ErrNoTag
 	}
-	outer, err := t.pack.raw(t.tag, plumbing.TagObject)
+	outer, err := t.pack.Raw(t.tag, plumbing.TagObject)
 	raw := outer
 	for depth := 1; err == nil; depth++ {
 		target, kind, bad := signed.Target(raw)
@@ -87,14 +89,14 @@ func (t *Tree) SignedTag() (signed.Object, error) {
 		if bad != nil || kind != plumbing.TagObject || depth == mostTags {
 			return signed.Object{}, fmt.Errorf("%w: the tag %s does not lead to the commit %s", ErrMalformed, t.tag, t.commit)
 		}
-		raw, err = t.pack.raw(target, plumbing.TagObject)
+		raw, err = t.pack.Raw(target, plumbing.TagObject)
 	}
 	return signed.Object{}, err
 }
 
 // Close frees the spool file.
 func (t *Tree) Close() error {
-	t.pack.close()
+	t.pack.Close()
 	return nil
 }
 
@@ -128,7 +130,7 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 	if !isFile(entry.Mode) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
 	}
-	content, err := t.blob(entry.Hash)
+	content, err := t.pack.Blob(entry.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
@@ -184,7 +186,7 @@ func (t *Tree) list(dir string) ([]object.TreeEntry, error) {
 	if self.Mode != filemode.Dir {
 		return nil, errors.New("not a directory")
 	}
-	entries, err := t.pack.tree(self.Hash)
+	entries, err := t.pack.Tree(self.Hash)
 	if err != nil {
 		return nil, err
 	}
@@ -193,61 +195,34 @@ func (t *Tree) list(dir string) ([]object.TreeEntry, error) {
 	return entries, nil
 }
 
-// tree returns the entries of one tree object. It returns an error for duplicate
-// names, and for names that are paths or .git.
-func (p *pack) tree(hash plumbing.Hash) ([]object.TreeEntry, error) {
-	encoded, err := p.objects.Get(hash)
-	if err != nil {
-		return nil, fmt.Errorf("%w: tree %s is missing from the transfer", ErrMalformed, hash)
-	}
-	var decoded object.Tree
-	if err := decoded.Decode(encoded); err != nil {
-		return nil, fmt.Errorf("%w: tree %s: %s", ErrMalformed, hash, remoteText(err.Error()))
-	}
-	names := make(map[string]bool, len(decoded.Entries))
-	for _, e := range decoded.Entries {
-		if names[e.Name] {
-			return nil, fmt.Errorf("%w: tree %s holds the name %q twice", ErrMalformed, hash, remoteText(e.Name))
+// missing returns the wanted files, links among them, that were not transferred.
+// It looks at most entries.
+func (t *Tree) missing(ctx context.Context, wanted func(file string) bool, most int) ([]plumbing.Hash, error) {
+	seen := map[plumbing.Hash]bool{}
+	var out []plumbing.Hash
+	for dirs := []string{"."}; len(dirs) > 0; {
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		entries, err := t.list(dir)
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
 		}
-		names[e.Name] = true
-		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.EqualFold(e.Name, ".git") || strings.ContainsAny(e.Name, "/\\\x00") {
-			return nil, fmt.Errorf("%w: tree %s holds the name %q", ErrMalformed, hash, remoteText(e.Name))
+		if most -= len(entries); most < 0 {
+			return nil, fmt.Errorf("the commit has too many files to look for some: %w", ErrTooLarge)
+		}
+		for _, e := range entries {
+			name := path.Join(dir, e.Name)
+			switch {
+			case e.Mode == filemode.Dir:
+				dirs = append(dirs, name)
+			case e.Mode == filemode.Submodule, !wanted(name), seen[e.Hash], t.pack.Has(e.Hash):
+			default:
+				seen[e.Hash] = true
+				out = append(out, e.Hash)
+			}
 		}
 	}
-	return decoded.Entries, nil
-}
-
-// raw returns an object's content as it was transferred: what was signed is that, not what a decoder makes of it.
-func (p *pack) raw(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
-	encoded, err := p.objects.Get(hash)
-	if err != nil || encoded.Type() != kind {
-		return nil, fmt.Errorf("%w: %s %s is missing from the transfer", ErrMalformed, kind, hash)
-	}
-	return content(encoded)
-}
-
-func (t *Tree) blob(hash plumbing.Hash) ([]byte, error) { return t.pack.blob(hash) }
-
-func (p *pack) blob(hash plumbing.Hash) ([]byte, error) {
-	encoded, err := p.objects.Get(hash)
-	if err != nil {
-		return nil, fmt.Errorf("%w: object %s is missing from the transfer", ErrMalformed, hash)
-	}
-	return content(encoded)
-}
-
-// content unpacks an object.
-func content(encoded plumbing.EncodedObject) ([]byte, error) {
-	r, err := encoded.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	buf := bytes.NewBuffer(make([]byte, 0, encoded.Size()))
-	if _, err := io.Copy(buf, r); err != nil {
-		return nil, fmt.Errorf("%w: object %s: %s", ErrMalformed, encoded.Hash(), remoteText(err.Error()))
-	}
-	return buf.Bytes(), nil
+	return out, nil
 }
 
 // treeInfo describes an entry; it looks up the size only when Size is called.
@@ -265,7 +240,7 @@ func (i treeInfo) Size() int64 {
 	if !isFile(i.entry.Mode) {
 		return 0
 	}
-	encoded, err := i.tree.pack.objects.Get(i.entry.Hash)
+	encoded, err := i.tree.pack.Object(i.entry.Hash)
 	if err != nil {
 		return 0
 	}

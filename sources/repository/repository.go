@@ -92,7 +92,16 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	if opts.Jitter == nil {
 		opts.Jitter = fetching.Jitter
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind), users: users{store: store, opts: opts, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}}, limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, verifier: verifier{hub, opts.Clock}}
+	if opts.Git.Kept == nil {
+		opts.Git.Kept = git.NewKept()
+	}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}}
+}
+
+// jitter returns d, up to 5 % shorter or longer.
+func jitter(d time.Duration) time.Duration {
+	const share = 0.05
+	return d + time.Duration(share*(2*rand.Float64()-1)*float64(d)) //nolint:gosec // spreads load, guards nothing
 }
 
 // Register adds the loop to a manager.
