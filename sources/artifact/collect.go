@@ -25,6 +25,17 @@ type Selection struct {
 	Directories []string
 }
 
+// Reads reports whether Collect may read a file: it is in one of the directories, or has exclusions.
+func (s Selection) Reads(file string) bool {
+	if len(s.Directories) == 0 || path.Base(file) == sourceignore.IgnoreFile {
+		return true
+	}
+	return slices.ContainsFunc(s.Directories, func(directory string) bool {
+		dir := path.Clean(strings.Trim(directory, "/"))
+		return dir == "." || strings.HasPrefix(file, dir+"/")
+	})
+}
+
 // Collect reads the selected regular files of a tree. Links and submodules are
 // left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the Directories
 // does not exist.

@@ -3,6 +3,7 @@ package artifact_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -123,5 +124,52 @@ func TestCollectBoundsExclusions(t *testing.T) {
 				t.Errorf("error = %v, want ErrTooLarge", err)
 			}
 		})
+	}
+}
+
+// unread is a tree of which only some files can be read.
+type unread struct {
+	fstest.MapFS
+	some func(file string) bool
+}
+
+func (u unread) Open(name string) (fs.File, error) {
+	if f, found := u.MapFS[name]; found && !f.Mode.IsDir() && !u.some(name) {
+		return nil, fs.ErrNotExist
+	}
+	return u.MapFS.Open(name)
+}
+
+func (u unread) ReadFile(name string) ([]byte, error) {
+	f, err := u.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// TestWhatIsNotReadNeedNotBeThere collects from trees that have only the files that the selection says it reads.
+func TestWhatIsNotReadNeedNotBeThere(t *testing.T) {
+	whole := fstest.MapFS{}
+	for name, text := range map[string]string{
+		".sourceignore": "*.md\n", "a.yaml": "a", "apps/a.yaml": "a", "apps/b.md": "b", "apps/web/a.yaml": "a", "apps/web/.sourceignore": "b.yaml\n",
+		"apps/web/b.yaml": "b", "apps-old/a.yaml": "a", "other/.sourceignore": "/a.yaml\n", "other/a.yaml": "a", "z/apps/a.yaml": "a",
+	} {
+		whole[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for _, directories := range [][]string{nil, {"."}, {"apps"}, {"/apps/"}, {"./apps/web"}, {"apps", "other"}, {"apps/web", "z"}} {
+		selection := artifact.Selection{Directories: directories}
+		want, err := artifact.Collect(t.Context(), whole, selection, artifact.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := artifact.Collect(t.Context(), unread{whole, selection.Reads}, selection, artifact.Limits{})
+		if err != nil {
+			t.Errorf("%q: %v", directories, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: files (-of the whole tree +of what is read):\n%s", directories, diff)
+		}
 	}
 }

@@ -159,7 +159,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if err := fits(1); err != nil {
 		return loop.Next{}, err
 	}
-	tree, err := s.remote.Fetch(ctx, s.commit)
+	tree, err := s.take(ctx, s.commit)
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}
@@ -194,10 +194,21 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
+// take transfers a commit, without files that belong to no artifact where the server can leave them out.
+func (s *state) take(ctx context.Context, commit git.Commit) (*git.Tree, error) {
+	if len(s.object.Spec.SparseCheckout) == 0 {
+		return s.remote.Fetch(ctx, commit)
+	}
+	return s.remote.FetchSome(ctx, commit, s.selection().Reads)
+}
+
+func (s *state) selection() artifact.Selection {
+	return artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
+}
+
 // collect returns the files of a commit that belong to the repository's artifact.
 func collect(ctx context.Context, s *state, tree *git.Tree, of git.Commit, limits artifact.Limits) (artifact.Files, error) {
-	selection := artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
-	files, err := artifact.Collect(ctx, tree, selection, limits)
+	files, err := artifact.Collect(ctx, tree, s.selection(), limits)
 	if err != nil {
 		return nil, fmt.Errorf("files of %s: %w", of.Revision().Short(), err)
 	}
@@ -280,7 +291,7 @@ func (s *state) classify(err error) error {
 		return waits(sourcev1.AuthenticationFailedReason)
 	case errors.Is(err, artifact.ErrPath):
 		return waits(sourcev1.InvalidPathReason)
-	case errors.Is(err, git.ErrRefNotFound), errors.Is(err, git.ErrRepositoryNotFound), errors.Is(err, git.ErrRedirect),
+	case errors.Is(err, git.ErrRefNotFound), errors.Is(err, git.ErrObjectFormat), errors.Is(err, git.ErrRepositoryNotFound), errors.Is(err, git.ErrRedirect),
 		errors.Is(err, git.ErrTLS), errors.Is(err, git.ErrTooLarge), errors.Is(err, artifact.ErrTooLarge), errors.Is(err, artifact.ErrMalformed):
 		return waits(sourcev1.GitOperationFailedReason)
 	default:

@@ -42,7 +42,7 @@ func (r *users) restoreOne(ctx context.Context, s *state, owner string, used art
 	if err != nil {
 		return err
 	}
-	tree, err := s.remote.Fetch(ctx, commit)
+	tree, err := s.take(ctx, commit)
 	if err != nil {
 		return err
 	}
