@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/flotilla-io/flotilla/sources/git/hostkey"
 )
 
 // Credentials authenticate to a remote. The zero value is anonymous. They print
@@ -109,7 +111,7 @@ func (c *Credentials) readSSH(secret map[string][]byte) error {
 		return errors.New("key known_hosts is missing: a host is never trusted on first use, put the output of ssh-keyscan there")
 	}
 	c.knownHosts = secret["known_hosts"]
-	if _, err := parseKnownHosts(c.knownHosts); err != nil {
+	if _, err := hostkey.Parse(c.knownHosts); err != nil {
 		return err
 	}
 	var err error

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/flotilla-io/flotilla/sources/git/hostkey"
 	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
@@ -27,12 +28,12 @@ var (
 	// ErrRepositoryNotFound means that the remote has no such repository.
 	ErrRepositoryNotFound = errors.New("repository not found")
 	// ErrHostKey means that an SSH server could not be trusted.
-	ErrHostKey = errors.New("SSH host key not trusted")
+	ErrHostKey = hostkey.ErrNotTrusted
 	// ErrHostKeyUnknown is an ErrHostKey: known_hosts does not name the host.
-	ErrHostKeyUnknown = fmt.Errorf("%w: unknown host", ErrHostKey)
+	ErrHostKeyUnknown = hostkey.ErrUnknown
 	// ErrHostKeyChanged is an ErrHostKey: known_hosts has another key for the
 	// host.
-	ErrHostKeyChanged = fmt.Errorf("%w: key changed", ErrHostKey)
+	ErrHostKeyChanged = hostkey.ErrChanged
 	// ErrRedirect means that the remote redirected to an address that is not
 	// followed.
 	ErrRedirect = errors.New("redirect refused")

@@ -3,18 +3,16 @@ package git
 import (
 	"bytes"
 	"context"
-	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
 
-	"github.com/fluxcd/pkg/ssh/knownhosts"
 	"golang.org/x/crypto/ssh"
-	cryptoknownhosts "golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/sources/git/hostkey"
 	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
@@ -32,16 +30,6 @@ type sshConnection struct {
 
 // defaultSSHUser is the user that hosting services expect.
 const defaultSSHUser = "git"
-
-// minRSABits is the smallest RSA host key that is trusted.
-const minRSABits = 2048
-
-// hostKeyAlgorithms are the signature algorithms accepted from a server: none
-// with SHA-1.
-var hostKeyAlgorithms = []string{
-	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
-	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
-}
 
 func (r *Remote) connectSSH(ctx context.Context, service string) (connection, error) {
 	address := r.url.Host
@@ -77,7 +65,7 @@ func (r *Remote) dialSSH(ctx context.Context, address string) (net.Conn, error) 
 }
 
 func (r *Remote) handshake(ctx context.Context, raw net.Conn, address string) (*ssh.Client, error) {
-	known, err := parseKnownHosts(r.cred.knownHosts)
+	known, err := hostkey.Parse(r.cred.knownHosts)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCredentials, err)
 	}
@@ -85,9 +73,9 @@ func (r *Remote) handshake(ctx context.Context, raw net.Conn, address string) (*
 	config := &ssh.ClientConfig{
 		User:              r.sshUser(),
 		Auth:              []ssh.AuthMethod{ssh.PublicKeys(r.cred.signer)},
-		HostKeyAlgorithms: known.algorithms(address, raw.RemoteAddr()),
+		HostKeyAlgorithms: known.Algorithms(address, raw.RemoteAddr()),
 		HostKeyCallback: func(host string, addr net.Addr, key ssh.PublicKey) error {
-			trust = known.check(host, addr, key)
+			trust = known.Check(host, addr, key)
 			return trust
 		},
 	}
@@ -103,7 +91,7 @@ func (r *Remote) handshake(ctx context.Context, raw net.Conn, address string) (*
 	case err != nil && strings.Contains(err.Error(), "unable to authenticate"):
 		return nil, fmt.Errorf("%w: the server does not accept the Secret's identity for user %q; register its public key there", ErrUnauthorized, config.User)
 	case err != nil && strings.Contains(err.Error(), "no common algorithm for host key"):
-		return nil, fmt.Errorf("%w: the server offers no host key of the kinds in known_hosts, or only SHA-1 ones; renew known_hosts with ssh-keyscan", ErrHostKeyChanged)
+		return nil, fmt.Errorf("%w: the server offers no host key of the kinds in known_hosts, or only SHA-1 ones; renew known_hosts with ssh-keyscan", hostkey.ErrChanged)
 	case err != nil:
 		return nil, fmt.Errorf("SSH handshake: %w", handshakeFault(err))
 	}
@@ -212,79 +200,3 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-// knownHosts looks up which keys a host may show.
-type knownHosts struct{ lookup ssh.HostKeyCallback }
-
-func parseKnownHosts(text []byte) (knownHosts, error) {
-	lookup, _, err := knownhosts.New(text)
-	if err != nil {
-		return knownHosts{}, errors.New("key known_hosts does not parse: put the output of ssh-keyscan there")
-	}
-	return knownHosts{lookup: lookup}, nil
-}
-
-// algorithms returns the signature algorithms to offer: those of the key types
-// that are known for the host, so that a server with several keys shows a known
-// one.
-func (k knownHosts) algorithms(address string, remote net.Addr) []string {
-	var unknown *cryptoknownhosts.KeyError
-	if !errors.As(k.lookup(address, remote, noKey{}), &unknown) || len(unknown.Want) == 0 {
-		return hostKeyAlgorithms
-	}
-	kinds := map[string]bool{}
-	for _, known := range unknown.Want {
-		kinds[known.Key.Type()] = true
-	}
-	var out []string
-	for _, algorithm := range hostKeyAlgorithms {
-		isRSA := algorithm == ssh.KeyAlgoRSASHA512 || algorithm == ssh.KeyAlgoRSASHA256
-		if kinds[algorithm] || (isRSA && kinds[ssh.KeyAlgoRSA]) {
-			out = append(out, algorithm)
-		}
-	}
-	if len(out) == 0 {
-		return hostKeyAlgorithms
-	}
-	return out
-}
-
-func (k knownHosts) check(host string, addr net.Addr, key ssh.PublicKey) error {
-	if bits := rsaBits(key); bits > 0 && bits < minRSABits {
-		return fmt.Errorf("%w: %s shows an RSA key of %d bits, at least %d are needed", ErrHostKey, host, bits, minRSABits)
-	}
-	err := k.lookup(host, addr, key)
-	var fault *cryptoknownhosts.KeyError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &fault) && len(fault.Want) > 0:
-		return fmt.Errorf("%w: %s now shows %s; if that is expected, renew known_hosts in the Secret", ErrHostKeyChanged, host, ssh.FingerprintSHA256(key))
-	case errors.As(err, &fault):
-		return fmt.Errorf("%w: %s shows %s, which known_hosts in the Secret does not have; add it once you have verified it", ErrHostKeyUnknown, host, ssh.FingerprintSHA256(key))
-	default:
-		return fmt.Errorf("%w: %w", ErrHostKey, err)
-	}
-}
-
-func rsaBits(key ssh.PublicKey) int {
-	if crypto, ok := key.(ssh.CryptoPublicKey); ok {
-		if public, ok := crypto.CryptoPublicKey().(*rsa.PublicKey); ok {
-			return public.N.BitLen()
-		}
-	}
-	return 0
-}
-
-// noKey is a key that no host has; looking it up returns the keys that are known
-// for a host.
-type noKey struct{}
-
-// Type returns a type that no key has.
-func (noKey) Type() string { return "none" }
-
-// Marshal returns bytes that no key has.
-func (noKey) Marshal() []byte { return []byte("none") }
-
-// Verify returns an error for every signature.
-func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }
