@@ -46,7 +46,7 @@ func newClient(p Provider, d dialect, name string, opts Options) (*client, error
 	return &client{
 		dialect: d, name: name, header: header, timeout: opts.Timeout, act: "post status to", what: "commit statuses", refused: d.refused,
 		http: &http.Client{
-			Transport: &http.Transport{DialContext: opts.Egress.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
+			Transport: opts.Egress.Transport(egress.Way{TLS: config}),
 			// Redirects are not followed: they would send the token or the status to
 			// another address.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -1,11 +1,16 @@
 package forge_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -29,6 +34,30 @@ func TestThisMachineIsNotReached(t *testing.T) {
 	}
 	if len(s.got) > 0 {
 		t.Errorf("%d requests were sent", len(s.got))
+	}
+}
+
+// TestProxiesOfTheEnvironment checks that statuses go by the proxy of the Dialer, and not to a forge where none may be.
+func TestProxiesOfTheEnvironment(t *testing.T) {
+	s := newServer(t, http.StatusCreated, nil, "{}") // takes what a proxy is sent as it takes what a forge is
+	out := egress.Dialer{
+		Proxies: func(*url.URL) (*url.URL, error) { return url.Parse(s.URL) },
+		LookupNetIP: func(_ context.Context, _, host string) ([]netip.Addr, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		},
+	}
+	for address, want := range map[string]string{"http://git.example.com/o/r": "", "http://10.0.0.1/o/r": "a private address"} {
+		p, err := forge.New(forge.Provider{Type: "gitea", Address: address, Secret: map[string][]byte{"token": []byte(canary)}}, forge.Options{Egress: out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error = %v, want one saying %q", address, err, want)
+		}
+	}
+	if len(s.got) == 0 {
+		t.Error("nothing went by the proxy")
 	}
 }
 

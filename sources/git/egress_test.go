@@ -186,8 +186,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestProxiesOfTheEnvironmentAreNotUsed checks that connections are direct:
-// behind a proxy, the address of a name could not be checked.
+// TestProxiesOfTheEnvironmentAreNotUsed checks that connections are direct unless
+// the program that starts the loops says otherwise.
 func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
 	f := newFixture(t)
 	f.commit("one", nil)

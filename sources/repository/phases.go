@@ -10,8 +10,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,7 +61,6 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 		set  bool
 	}{
 		{"include", len(spec.Include) > 0},
-		{"proxySecretRef", spec.ProxySecretRef != nil},
 		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
 		{"recurseSubmodules", spec.RecurseSubmodules},
 		{"serviceAccountName", spec.ServiceAccountName != ""},
@@ -93,16 +90,11 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
 	var cred git.Credentials
 	if spec.SecretRef != nil {
-		key := client.ObjectKey{Namespace: s.object.Namespace, Name: spec.SecretRef.Name}
-		var secret corev1.Secret
-		err := r.hub.Get(ctx, key, &secret)
-		if apierrors.IsNotFound(err) {
-			return loop.Next{}, loop.Waiting(sourcev1.AuthenticationFailedReason, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of spec.secretRef is not there: create it", key))
-		}
+		key, data, err := r.access.secret(ctx, s, "spec.secretRef", spec.SecretRef)
 		if err != nil {
-			return loop.Next{}, loop.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf("read Secret %s: %w", key, err))
+			return loop.Next{}, err
 		}
-		if cred, err = git.ParseCredentials(spec.URL, secret.Data); err != nil {
+		if cred, err = git.ParseCredentials(spec.URL, data); err != nil {
 			return loop.Next{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
 		}
 	}
@@ -112,6 +104,9 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 		opts.Timeout = spec.Timeout.Duration
 	}
 	var err error
+	if opts.Proxy, err = r.access.proxy(ctx, s); err != nil {
+		return loop.Next{}, err
+	}
 	if s.remote, err = git.NewRemote(spec.URL, cred, opts); err != nil {
 		return loop.Next{}, s.classify(err)
 	}
@@ -287,7 +282,7 @@ func (s *state) classify(err error) error {
 		return loop.Stalled(sourcev1.GitOperationFailedReason, err)
 	case errors.Is(err, git.ErrHostKey):
 		return waits(ReasonHostKey)
-	case errors.Is(err, git.ErrCredentials), errors.Is(err, git.ErrUnauthorized):
+	case errors.Is(err, git.ErrCredentials), errors.Is(err, git.ErrUnauthorized), errors.Is(err, egress.ErrProxyUnauthorized):
 		return waits(sourcev1.AuthenticationFailedReason)
 	case errors.Is(err, artifact.ErrPath):
 		return waits(sourcev1.InvalidPathReason)

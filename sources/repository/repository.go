@@ -72,6 +72,7 @@ type Reconciler struct {
 	limits fetching.Limiter
 
 	verifier verifier
+	access   access
 }
 
 // New returns a Reconciler.
@@ -95,7 +96,7 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	if opts.Git.Kept == nil {
 		opts.Git.Kept = git.NewKept()
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}, access: access{hub}}
 }
 
 // jitter returns d, up to 5 % shorter or longer.

@@ -146,6 +146,18 @@ func (b *bench) committed(commit string) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
+// secret creates a Secret beside the repository.
+func (b *bench) secret(name string, data map[string]string) {
+	b.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name}, Data: map[string][]byte{}}
+	for k, v := range data {
+		secret.Data[k] = []byte(v)
+	}
+	if err := b.hub.Create(b.t.Context(), secret); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 var key = client.ObjectKey{Namespace: "shop", Name: "app"}
 
 // create creates the GitRepository of branch main, with a change.
@@ -470,6 +482,38 @@ func TestFailures(t *testing.T) {
 		"a field that is not supported": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.RecurseSubmodules = true },
 			want:   []string{"ArtifactInStorage=True Succeeded", "Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, says: "spec.recurseSubmodules is not supported yet",
+		},
+		"a proxy whose Secret is not there": {
+			change: func(_ *bench, o *sourcev1.GitRepository) {
+				o.Spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+			},
+			want: waiting("AuthenticationFailed"), says: "the Secret shop/proxy of spec.proxySecretRef is not there: create it", wantAfter: 5 * time.Second,
+		},
+		"a proxy that is none": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				b.secret("proxy", map[string]string{"address": "ftp://" + canary})
+				o.Spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+			},
+			want: waiting("AuthenticationFailed"), says: "Secret shop/proxy of spec.proxySecretRef: key address: it is no proxy", wantAfter: time.Minute,
+		},
+		"a proxy where no source may be": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				b.secret("proxy", map[string]string{"address": "http://169.254.169.254"})
+				o.Spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+			},
+			want: []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True AddressNotAllowed", "Ready=False AddressNotAllowed", "Stalled=True AddressNotAllowed"},
+			says: "169.254.169.254 leads to a link-local", wantAfter: time.Minute,
+		},
+		"a proxy that wants a password": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					http.Error(w, canary, http.StatusProxyAuthRequired)
+				}))
+				b.t.Cleanup(s.Close)
+				b.secret("proxy", map[string]string{"address": s.URL})
+				o.Spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+			},
+			want: waiting("AuthenticationFailed"), says: "the proxy of the Secret: it wants a username and password, or others (HTTP 407)", wantAfter: time.Minute,
 		},
 		"a directory that is not there": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.SparseCheckout = []string{"prod"} },

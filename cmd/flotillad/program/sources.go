@@ -39,6 +39,8 @@ type sourceOptions struct {
 	// given is the value of --source-networks, networks the parsed value.
 	given    []string
 	networks []netip.Prefix
+	// proxies are those of the environment.
+	proxies func(*url.URL) (*url.URL, error)
 	// givenLimits is the value of --namespace-limits, limits the parsed value.
 	givenLimits map[string]string
 	limits      tenancy.Limits
@@ -75,6 +77,9 @@ func (o *sourceOptions) validate() (err error) {
 	if o.networks, err = egress.ParseNetworks(o.given); err != nil {
 		return command.Usage(fmt.Errorf("%s: %w", egress.Flag, err))
 	}
+	if o.proxies, err = egress.Environment(); err != nil {
+		return command.Usage(err)
+	}
 	if o.limits, err = tenancy.ParseLimits(o.givenLimits); err != nil {
 		return command.Usage(fmt.Errorf("--namespace-limits: %w", err))
 	}
@@ -104,7 +109,7 @@ func (o *sourceOptions) validate() (err error) {
 // the control plane: to its known addresses, and to the given addresses and URLs, some of
 // which may be empty.
 func (o *sourceOptions) dialer(held *tenure.Tenure, own ...string) egress.Dialer {
-	out := egress.Dialer{Networks: o.networks}
+	out := egress.Dialer{Networks: o.networks, Proxies: o.proxies}
 	if held != nil {
 		out.Dial = held.Dial(nil)
 	}

@@ -2,11 +2,13 @@ package program
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -15,9 +17,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -43,6 +48,26 @@ func TestTheControlPlaneItself(t *testing.T) {
 	want := []string{"127.0.0.1:4321", "127.0.0.1:6443", ":8080", "127.0.0.1:6443", "etcd-1.example:2379", "hub.example:6443"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestProxiesAreTheEnvironments: sources and forges go by the proxies that the program was started with.
+func TestProxiesAreTheEnvironments(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128")
+	t.Setenv("NO_PROXY", "inner.example")
+	o := sourceOptions{revisions: reconciler.Revisions{Brake: ptr.To(inventory.DefaultBrake())}}
+	if err := o.validate(); err != nil {
+		t.Fatal(err)
+	}
+	for to, want := range map[string]string{"https://git.example.com/x": "http://proxy.example:3128", "https://git.inner.example/x": "<nil>"} {
+		u, _ := url.Parse(to)
+		if by, err := o.dialer(nil).Proxies(u); err != nil || fmt.Sprint(by) != want {
+			t.Errorf("%s goes by %v, %v; want %s", to, by, err, want)
+		}
+	}
+	t.Setenv("HTTPS_PROXY", "ftp://proxy.example")
+	if err := o.validate(); err == nil || !strings.Contains(err.Error(), "HTTPS_PROXY: it is no proxy") {
+		t.Errorf("error = %v, want one that names the variable", err)
 	}
 }
 
