@@ -113,12 +113,16 @@ func Vouched(verify *sourcev1.GitRepositoryVerification, metadata map[string]str
 
 // Unverified says why a source's artifact must not be built; it is empty if it may.
 func Unverified(r *sourcev1.GitRepository) string {
-	if _, all := Keys(r); all {
-		return ""
-	}
 	revision := ""
 	if r.Status.Artifact != nil {
 		revision = " of " + r.Status.Artifact.Revision
+	}
+	if _, all := Keys(r); all {
+		c := apimeta.FindStatusCondition(r.Status.Conditions, sourcev1.IncludeUnavailableCondition)
+		if c != nil && c.Status == metav1.ConditionTrue && c.Reason == sourcev1.VerificationError {
+			return fmt.Sprintf("the artifact%s of GitRepository %s/%s includes what is not verified: %s", revision, r.Namespace, r.Name, c.Message)
+		}
+		return ""
 	}
 	return fmt.Sprintf("the artifact%s is not verified as spec.verify of GitRepository %s/%s asks (%s)", revision, r.Namespace, r.Name, r.Spec.Verification.GetMode())
 }

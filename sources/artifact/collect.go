@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,6 +24,17 @@ type Selection struct {
 	Ignore *string
 	// Directories limits the artifact to these; empty means all.
 	Directories []string
+	// Additions are files of others that belong to the artifact wherever they are,
+	// unless they are excluded as those of the tree.
+	Additions []Addition
+}
+
+// Addition are files that come besides those of a tree.
+type Addition struct {
+	// Name is whose they are, for errors.
+	Name string
+	// Files are by their path from the root of the tree.
+	Files Files
 }
 
 // Reads reports whether Collect may read a file: it is in one of the directories, or has exclusions.
@@ -38,7 +50,7 @@ func (s Selection) Reads(file string) bool {
 
 // Collect reads the selected regular files of a tree. Links and submodules are
 // left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the Directories
-// does not exist.
+// does not exist; ErrTwice if an addition has a path that something else has.
 func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits) (Files, error) {
 	c := collection{tree: tree, budget: budget{limits: limits.withDefaults()}, files: Files{}}
 	roots, err := c.roots(selection.Directories)
@@ -48,6 +60,11 @@ func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits
 	if err := c.walk(ctx, ".", c.loadIgnoreFile); err != nil {
 		return nil, err
 	}
+	for _, addition := range selection.Additions {
+		if err := c.loadIgnoreFiles(addition.Files); err != nil {
+			return nil, err
+		}
+	}
 	if c.matcher, err = c.rules(selection.Ignore); err != nil {
 		return nil, err
 	}
@@ -55,6 +72,9 @@ func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits
 		if err := c.walk(ctx, root, c.take); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.add(selection.Additions); err != nil {
+		return nil, err
 	}
 	return c.files, nil
 }
@@ -136,11 +156,32 @@ func (c *collection) loadIgnoreFile(name string, d fs.DirEntry) error {
 	if err != nil {
 		return fmt.Errorf("read tree: %w", err)
 	}
+	return c.excludeBelow(path.Dir(name), text)
+}
+
+// excludeBelow adds the exclusions of the .sourceignore of a directory.
+func (c *collection) excludeBelow(dir string, text []byte) error {
 	var domain []string
-	if dir := path.Dir(name); dir != "." {
+	if dir != "." {
 		domain = strings.Split(dir, "/")
 	}
 	return c.exclude(bytes.NewReader(text), domain)
+}
+
+// loadIgnoreFiles adds the exclusions of an addition's .sourceignore files.
+func (c *collection) loadIgnoreFiles(files Files) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Base(name) != sourceignore.IgnoreFile {
+			continue
+		}
+		if len(files[name].Data) > maxIgnoreFile {
+			return fmt.Errorf("%s: %w", name, ErrTooLarge)
+		}
+		if err := c.excludeBelow(path.Dir(name), files[name].Data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *collection) exclude(text io.Reader, domain []string) error {
@@ -183,4 +224,58 @@ func (c *collection) take(name string, d fs.DirEntry) error {
 	}
 	c.files[name] = File{Data: data, Executable: info.Mode()&0o100 != 0}
 	return nil
+}
+
+// ofTree is whose the files of the tree are, for errors.
+const ofTree = "the repository"
+
+// add takes what is not excluded of additions.
+func (c *collection) add(additions []Addition) error {
+	if len(additions) == 0 {
+		return nil
+	}
+	owners, folders := map[string]string{}, map[string]string{}
+	own := func(name, owner string) {
+		owners[name] = owner
+		for dir := path.Dir(name); dir != "." && folders[dir] == ""; dir = path.Dir(dir) {
+			folders[dir] = owner
+		}
+	}
+	for name := range c.files {
+		own(name, ofTree)
+	}
+	for _, addition := range additions {
+		for _, name := range slices.Sorted(maps.Keys(addition.Files)) {
+			file := addition.Files[name]
+			if c.matcher.Match(strings.Split(name, "/"), false) {
+				continue
+			}
+			if _, err := entryName(name); err != nil {
+				return err
+			}
+			if at, owner := taken(name, owners, folders); owner != "" {
+				return fmt.Errorf("%s is %w: %s and %s both have it", at, ErrTwice, owner, addition.Name)
+			}
+			if err := c.budget.add(int64(len(file.Data))); err != nil {
+				return err
+			}
+			c.files[name] = file
+			own(name, addition.Name)
+		}
+	}
+	return nil
+}
+
+// taken returns the path that stands in the way of a file, and whose it is; empty
+// for none.
+func taken(name string, owners, folders map[string]string) (at, owner string) {
+	if owner := folders[name]; owner != "" {
+		return name, owner
+	}
+	for at := name; at != "."; at = path.Dir(at) {
+		if owner := owners[at]; owner != "" {
+			return at, owner
+		}
+	}
+	return "", ""
 }

@@ -173,3 +173,59 @@ func TestWhatIsNotReadNeedNotBeThere(t *testing.T) {
 		}
 	}
 }
+
+// TestAdditions is about files that others bring.
+func TestAdditions(t *testing.T) {
+	tree := fstest.MapFS{"a.yaml": {Data: []byte("a")}, "apps/b.yaml": {Data: []byte("b")}, "apps/b.png": {Data: []byte("b")}}
+	files := func(names ...string) artifact.Files {
+		out := artifact.Files{}
+		for _, name := range names {
+			out[name] = artifact.File{Data: []byte("x")}
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		selection artifact.Selection
+		want      string
+		wantErr   string
+	}{
+		"beside others": {
+			selection: artifact.Selection{Additions: []artifact.Addition{{Name: "x", Files: files("x.yaml", "apps/x.yaml", "apps/x.png")}}},
+			want:      "a.yaml apps/b.yaml apps/x.yaml x.yaml",
+		},
+		"in the place of what is excluded": {
+			selection: artifact.Selection{Ignore: ptr("apps/"), Additions: []artifact.Addition{{Name: "x", Files: files("x.yaml", "apps")}}},
+			want:      "a.yaml apps x.yaml",
+		},
+		"in the place of what is not checked out": {
+			selection: artifact.Selection{Directories: []string{"apps"}, Additions: []artifact.Addition{{Name: "x", Files: files("a.yaml")}}},
+			want:      "a.yaml apps/b.yaml",
+		},
+		"in the place of another file": {
+			selection: artifact.Selection{Additions: []artifact.Addition{{Name: "x", Files: files("a.yaml")}}},
+			wantErr:   "a.yaml is there twice: the repository and x both have it",
+		},
+		"in the place of a folder": {
+			selection: artifact.Selection{Additions: []artifact.Addition{{Name: "x", Files: files("y/z/a.yaml")}, {Name: "y", Files: files("y/z")}}},
+			wantErr:   "y/z is there twice: x and y both have it",
+		},
+		"below a file": {
+			selection: artifact.Selection{Additions: []artifact.Addition{{Name: "x", Files: files("a.yaml/b.yaml")}}},
+			wantErr:   "a.yaml is there twice: the repository and x both have it",
+		},
+		"under a name that no archive may have": {
+			selection: artifact.Selection{Additions: []artifact.Addition{{Name: "x", Files: files("../a.yaml")}}},
+			wantErr:   `malformed archive: the name "../a.yaml" leads out of the archive`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := artifact.Collect(t.Context(), tree, tc.selection, artifact.Limits{})
+			if text := fmt.Sprint(err); tc.wantErr != "" && text != tc.wantErr || tc.wantErr == "" && err != nil {
+				t.Fatalf("error %q, want %q", text, tc.wantErr)
+			}
+			if names := strings.Join(slices.Sorted(maps.Keys(got)), " "); names != tc.want {
+				t.Errorf("%s, want %s", names, tc.want)
+			}
+		})
+	}
+}

@@ -32,6 +32,8 @@ var (
 	ErrCorrupt = errors.New("artifact corrupt")
 	// ErrPath means that a requested path does not exist.
 	ErrPath = errors.New("path not found")
+	// ErrTwice means that two sets of files are to be one, and both have a path.
+	ErrTwice = errors.New("there twice")
 )
 
 // File is one regular file.

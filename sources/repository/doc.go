@@ -8,7 +8,11 @@
 // ref has not moved, nothing is fetched and nothing is written. If anything
 // fails, the last artifact stays.
 //
+// What spec.include names is read from the store, and becomes part of the artifact;
+// another artifact of an included repository makes a new one.
+//
 // Conditions that it owns: Ready, Reconciling, Stalled, FetchFailed,
-// ArtifactInStorage, StorageOperationFailed, SourceVerified, with Flux's reasons, and the reasons
-// UnsupportedField, HostKeyNotTrusted and AddressNotAllowed.
+// ArtifactInStorage, StorageOperationFailed, IncludeUnavailable, SourceVerified, with Flux's
+// reasons, and the reasons UnsupportedField, HostKeyNotTrusted, AddressNotAllowed and
+// IncludeCycle.
 package repository

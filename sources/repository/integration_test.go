@@ -60,6 +60,15 @@ func TestOnTheServer(t *testing.T) {
 	if err := env.Hub.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
+	// Another one includes it, and looks again only when it has another artifact.
+	whole := object.DeepCopy()
+	whole.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "whole"}
+	whole.Spec.Interval = metav1.Duration{Duration: time.Hour}
+	whole.Spec.Include = []sourcev1.GitRepositoryInclude{{GitRepositoryRef: meta.LocalObjectReference{Name: "app"}}}
+	whole.Spec.Reference = &sourcev1.GitRepositoryRef{Commit: first}
+	if err := env.Hub.Create(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
 	until := func(what string, is func() bool) {
 		t.Helper()
 		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -78,7 +87,12 @@ func TestOnTheServer(t *testing.T) {
 	until("the first artifact", has(first))
 	until("the Event that follows it", func() bool {
 		var reported corev1.EventList
-		return env.Hub.List(t.Context(), &reported, client.InNamespace(namespace)) == nil && len(reported.Items) == 1
+		named := client.MatchingFields{"involvedObject.name": "app"}
+		return env.Hub.List(t.Context(), &reported, client.InNamespace(namespace), named) == nil && len(reported.Items) == 1
+	})
+	until("that it is included", func() bool {
+		err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(whole), whole)
+		return err == nil && len(whole.Status.IncludedArtifacts) == 1 && whole.Status.IncludedArtifacts[0].Digest == object.Status.Artifact.Digest
 	})
 
 	quiet, asked := env.QuietRevision(t), b.git.Requests()
@@ -107,6 +121,15 @@ func TestOnTheServer(t *testing.T) {
 	until("the second artifact", has(second))
 	if object.Status.LastHandledReconcileAt != "now" {
 		t.Errorf("lastHandledReconcileAt = %q, want now", object.Status.LastHandledReconcileAt)
+	}
+
+	before := whole.Status.Artifact.Digest
+	until("the second artifact in the one that includes it", func() bool {
+		err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(whole), whole)
+		return err == nil && whole.Status.IncludedArtifacts[0].Digest == object.Status.Artifact.Digest
+	})
+	if whole.Status.Artifact.Digest == before || whole.Status.Artifact.Revision != "sha1:"+first {
+		t.Errorf("it has the artifact %+v, before %s", whole.Status.Artifact, before)
 	}
 
 	digest := object.Status.Artifact.Digest

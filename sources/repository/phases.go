@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/fetching"
@@ -48,8 +49,12 @@ type state struct {
 	artifact *meta.Artifact
 	// subject is the first line of the new artifact's commit message.
 	subject string
-	// storing means that the fault is one of our storage, not of the remote.
-	storing bool
+	// fails is the condition that tells of the fault; empty for FetchFailed.
+	fails string
+	// included are the artifacts that belong into this one; composed means that all
+	// were found.
+	included []included
+	composed bool
 }
 
 // refuse returns an error for fields that are not supported, rather than ignoring
@@ -60,7 +65,7 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 		name string
 		set  bool
 	}{
-		{"include", len(spec.Include) > 0},
+		{"proxySecretRef", spec.ProxySecretRef != nil},
 		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
 		{"recurseSubmodules", spec.RecurseSubmodules},
 		{"serviceAccountName", spec.ServiceAccountName != ""},
@@ -121,7 +126,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, s.classify(err)
 	}
 	have := s.object.Status.Artifact
-	s.current = !s.doubted && have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) &&
+	s.current = !s.doubted && have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s) &&
 		r.store.Owns(ownerOf(client.ObjectKeyFromObject(s.object)), have.Digest) && r.store.Has(have.Digest)
 	return loop.Next{}, nil
 }
@@ -135,10 +140,10 @@ func refOf(ref *sourcev1.GitRepositoryRef) git.Ref {
 
 // sameSelection reports whether the artifact was made with the present rules of
 // which files belong to it.
-func (r *Reconciler) sameSelection(object *sourcev1.GitRepository) bool {
-	spec, status := object.Spec, object.Status
+func (r *Reconciler) sameSelection(s *state) bool {
+	spec, status := s.object.Spec, s.object.Status
 	return ptr.Equal(spec.Ignore, status.ObservedIgnore) && slices.Equal(spec.SparseCheckout, status.ObservedSparseCheckout) &&
-		!status.ObservedRecurseSubmodules && len(status.ObservedInclude) == 0
+		!status.ObservedRecurseSubmodules && inclusion.Same(s.object, artifactsOf(s.included))
 }
 
 // fetch transfers the commit and stores its files, unless they are stored
@@ -167,7 +172,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	defer leave()
-	files, err := collect(ctx, s, tree, s.commit, r.opts.Limits)
+	files, err := r.collector.collect(ctx, s, tree, s.commit)
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}
@@ -176,7 +181,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	if err != nil {
-		s.storing = true
+		s.fails = sourcev1.StorageOperationFailedCondition
 		return loop.Next{}, loop.Retry(sourcev1.ArchiveOperationFailedReason, err)
 	}
 	s.subject, _, _ = strings.Cut(strings.TrimSpace(tree.Message), "\n")
@@ -201,9 +206,26 @@ func (s *state) selection() artifact.Selection {
 	return artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
 }
 
-// collect returns the files of a commit that belong to the repository's artifact.
-func collect(ctx context.Context, s *state, tree *git.Tree, of git.Commit, limits artifact.Limits) (artifact.Files, error) {
-	files, err := artifact.Collect(ctx, tree, s.selection(), limits)
+// collector returns the files that belong to artifacts.
+type collector struct {
+	includes includer
+	limits   artifact.Limits
+}
+
+// collect returns the files of a commit that belong to the repository's artifact,
+// and those that it includes.
+func (c collector) collect(ctx context.Context, s *state, tree *git.Tree, of git.Commit) (artifact.Files, error) {
+	included, err := c.includes.read(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	selection := s.selection()
+	selection.Additions = included
+	files, err := artifact.Collect(ctx, tree, selection, c.limits)
+	if errors.Is(err, artifact.ErrTwice) {
+		s.fails = sourcev1.IncludeUnavailableCondition
+		return nil, loop.Waiting(reasonCopyFailure, s.interval, fmt.Errorf("files of %s: %w; change toPath in spec.include, or remove one", of.Revision().Short(), err))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("files of %s: %w", of.Revision().Short(), err)
 	}
@@ -273,7 +295,10 @@ func line(text string) string { return excerpt.Runes(excerpt.Line(text), maxLine
 // after the interval; what may be transient is tried again soon.
 func (s *state) classify(err error) error {
 	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
+	var known *loop.Error
 	switch {
+	case errors.As(err, &known):
+		return err
 	case errors.Is(err, egress.ErrNotAllowed):
 		return loop.Stalled(fetching.ReasonAddress, err)
 	case errors.Is(err, git.ErrURL):

@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -71,8 +74,9 @@ type Reconciler struct {
 	users  users
 	limits fetching.Limiter
 
-	verifier verifier
-	access   access
+	verifier  verifier
+	includes  includer
+	collector collector
 }
 
 // New returns a Reconciler.
@@ -96,7 +100,12 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	if opts.Git.Kept == nil {
 		opts.Git.Kept = git.NewKept()
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}, access: access{hub}}
+	includes := includer{hub, store}
+	collector := collector{includes, opts.Limits}
+	return &Reconciler{
+		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts, collector: collector},
+		limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
+	}
 }
 
 // jitter returns d, up to 5 % shorter or longer.
@@ -116,7 +125,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepository").
-		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked())).
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
+		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(r.includes.users), builder.WithPredicates(concerning{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
 			NewQueue:                fairqueue.ByNamespace(r.opts.Workers),
@@ -163,9 +173,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if object.Spec.Suspend {
 		return reconcile.Result{}, nil
 	}
-	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
-	fetched := r.counts.Fetch.Begin()
-	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limit, r.connect, r.resolve, r.users.find, r.fetch)
+	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
+	fetched := r.counts.fetch.Begin()
+	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limits.sources, r.includes.find, r.connect, r.resolve, r.users.find, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}

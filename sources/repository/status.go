@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -54,7 +55,8 @@ func (r *Reconciler) setStored(s *state) {
 	status.ObservedIgnore = s.object.Spec.Ignore
 	status.ObservedSparseCheckout = s.object.Spec.SparseCheckout
 	status.ObservedRecurseSubmodules = false
-	status.ObservedInclude = nil
+	status.ObservedInclude = s.object.Spec.Include
+	status.IncludedArtifacts = artifactsOf(s.included)
 	if verified := s.verified(); verified != "" {
 		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionTrue, meta.SucceededReason, verified)
 	}
@@ -82,15 +84,17 @@ func (s *state) verified() string {
 func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	message := fetching.Stable(failure.Err.Error())
 	r.set(s, meta.ReadyCondition, metav1.ConditionFalse, failure.Reason, message)
-	failed, other := sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition
-	if s.storing {
-		failed, other = other, failed
+	failed := cmp.Or(s.fails, sourcev1.FetchFailedCondition)
+	for _, other := range []string{sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition, sourcev1.IncludeUnavailableCondition} {
+		// While nobody looks at what is included, what was found out last stands.
+		if other != failed && (other != sourcev1.IncludeUnavailableCondition || s.composed) {
+			drop(s, other)
+		}
 	}
-	drop(s, other)
-	switch failure.Reason {
-	case fetching.ReasonUnsupported:
+	switch {
+	case failure.Reason == ReasonUnsupported:
 		drop(s, failed)
-	case sourcev1.VerificationError: // it was fetched
+	case failure.Reason == sourcev1.VerificationError && s.fails == "": // it was fetched
 		drop(s, failed)
 		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionFalse, failure.Reason, message)
 	default:
@@ -98,7 +102,7 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	}
 	if a := s.object.Status.Artifact; a != nil && s.doubted {
 		a.Metadata = provenance.Withdrawn(a.Metadata)
-		if failure.Reason != sourcev1.VerificationError {
+		if failure.Reason != sourcev1.VerificationError || s.fails != "" {
 			r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionFalse, sourcev1.VerificationError, "no key of the Secret vouches for the artifact, and a newer one was not fetched")
 		}
 	}

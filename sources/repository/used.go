@@ -14,9 +14,10 @@ import (
 
 // users finds and restores artifacts in use, in addition to the latest one.
 type users struct {
-	store    *artifact.Store
-	opts     Options
-	restorer *fetching.Restorer
+	store     *artifact.Store
+	opts      Options
+	collector collector
+	missed    missed
 }
 
 // find is the phase that sets the artifacts in use.
@@ -52,7 +53,7 @@ func (r *users) restoreOne(ctx context.Context, s *state, owner string, used art
 		return err
 	}
 	defer leave()
-	files, err := collect(ctx, s, tree, commit, r.opts.Limits)
+	files, err := r.collector.collect(ctx, s, tree, commit)
 	if err != nil {
 		return err
 	}
