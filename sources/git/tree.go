@@ -269,8 +269,16 @@ func (i treeInfo) ModTime() time.Time { return i.tree.Committed }
 // IsDir reports whether the entry is a directory.
 func (i treeInfo) IsDir() bool { return i.entry.Mode == filemode.Dir }
 
-// Sys returns nil.
-func (i treeInfo) Sys() any { return nil }
+// SubmoduleCommit is the commit of a submodule, in lower-case hex.
+type SubmoduleCommit string
+
+// Sys returns the SubmoduleCommit of a submodule, and nil of anything else.
+func (i treeInfo) Sys() any {
+	if i.entry.Mode == filemode.Submodule {
+		return SubmoduleCommit(i.entry.Hash.String())
+	}
+	return nil
+}
 
 type openFile struct {
 	*bytes.Reader

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/signature"
+	"github.com/flotilla-io/flotilla/sources/submodule"
 )
 
 // ReasonHostKey means that the SSH server could not be trusted; Flux has no such reason.
@@ -55,6 +57,8 @@ type state struct {
 	// were found.
 	included []included
 	composed bool
+	// from is where the remote is, and how it is read.
+	from submodule.Source
 }
 
 // refuse returns an error for fields that are not supported, rather than ignoring
@@ -67,7 +71,6 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	}{
 		{"proxySecretRef", spec.ProxySecretRef != nil},
 		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
-		{"recurseSubmodules", spec.RecurseSubmodules},
 		{"serviceAccountName", spec.ServiceAccountName != ""},
 	} {
 		if f.set {
@@ -108,6 +111,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	if spec.Timeout != nil {
 		opts.Timeout = spec.Timeout.Duration
 	}
+	s.from = submodule.Source{URL: spec.URL, Credentials: cred, Options: opts}
 	var err error
 	if opts.Proxy, err = r.access.proxy(ctx, s); err != nil {
 		return loop.Next{}, err
@@ -143,7 +147,7 @@ func refOf(ref *sourcev1.GitRepositoryRef) git.Ref {
 func (r *Reconciler) sameSelection(s *state) bool {
 	spec, status := s.object.Spec, s.object.Status
 	return ptr.Equal(spec.Ignore, status.ObservedIgnore) && slices.Equal(spec.SparseCheckout, status.ObservedSparseCheckout) &&
-		!status.ObservedRecurseSubmodules && inclusion.Same(s.object, artifactsOf(s.included))
+		spec.RecurseSubmodules == status.ObservedRecurseSubmodules && inclusion.Same(s.object, artifactsOf(s.included))
 }
 
 // fetch transfers the commit and stores its files, unless they are stored
@@ -167,12 +171,17 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if err := r.verifier.verify(s, tree); err != nil {
 		return loop.Next{}, err
 	}
+	whole, free, err := r.collector.whole(ctx, s, tree)
+	if err != nil {
+		return loop.Next{}, s.classify(fmt.Errorf("submodules of %s: %w", s.commit.Revision().Short(), err))
+	}
+	defer free()
 	ctx, leave, err := places.Compute(ctx)
 	if err != nil {
 		return loop.Next{}, err
 	}
 	defer leave()
-	files, err := r.collector.collect(ctx, s, tree, s.commit)
+	files, err := r.collector.collect(ctx, s, whole, s.commit)
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}
@@ -199,7 +208,8 @@ func (s *state) take(ctx context.Context, commit git.Commit) (*git.Tree, error) 
 	if len(s.object.Spec.SparseCheckout) == 0 {
 		return s.remote.Fetch(ctx, commit)
 	}
-	return s.remote.FetchSome(ctx, commit, s.selection().Reads)
+	reads := s.selection().Reads
+	return s.remote.FetchSome(ctx, commit, func(file string) bool { return file == submodule.File || reads(file) })
 }
 
 func (s *state) selection() artifact.Selection {
@@ -212,9 +222,22 @@ type collector struct {
 	limits   artifact.Limits
 }
 
+// whole returns the tree of a commit, with its submodules if the spec asks for
+// them, and what frees these.
+func (c collector) whole(ctx context.Context, s *state, tree *git.Tree) (fs.FS, func(), error) {
+	if !s.object.Spec.RecurseSubmodules {
+		return tree, func() {}, nil
+	}
+	whole, err := submodule.Fetch(ctx, tree, s.from, s.object.Spec.SparseCheckout)
+	if err != nil {
+		return nil, nil, err
+	}
+	return whole.Tree, whole.Close, nil
+}
+
 // collect returns the files of a commit that belong to the repository's artifact,
 // and those that it includes.
-func (c collector) collect(ctx context.Context, s *state, tree *git.Tree, of git.Commit) (artifact.Files, error) {
+func (c collector) collect(ctx context.Context, s *state, tree fs.FS, of git.Commit) (artifact.Files, error) {
 	included, err := c.includes.read(ctx, s)
 	if err != nil {
 		return nil, err
@@ -299,6 +322,8 @@ func (s *state) classify(err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
+	case errors.Is(err, submodule.ErrUnusable):
+		return waits(sourcev1.GitOperationFailedReason)
 	case errors.Is(err, egress.ErrNotAllowed):
 		return loop.Stalled(fetching.ReasonAddress, err)
 	case errors.Is(err, git.ErrURL):

@@ -480,8 +480,8 @@ func TestFailures(t *testing.T) {
 			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True GitOperationFailed", "Ready=False GitOperationFailed", "Stalled=True GitOperationFailed"}, says: "semver range",
 		},
 		"a field that is not supported": {
-			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.RecurseSubmodules = true },
-			want:   []string{"ArtifactInStorage=True Succeeded", "Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, says: "spec.recurseSubmodules is not supported yet",
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.Provider = "aws" },
+			want:   []string{"ArtifactInStorage=True Succeeded", "Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, says: "spec.provider is not supported yet",
 		},
 		"a proxy whose Secret is not there": {
 			change: func(_ *bench, o *sourcev1.GitRepository) {

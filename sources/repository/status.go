@@ -54,7 +54,7 @@ func (r *Reconciler) setStored(s *state) {
 	status.ObservedGeneration = s.object.Generation
 	status.ObservedIgnore = s.object.Spec.Ignore
 	status.ObservedSparseCheckout = s.object.Spec.SparseCheckout
-	status.ObservedRecurseSubmodules = false
+	status.ObservedRecurseSubmodules = s.object.Spec.RecurseSubmodules
 	status.ObservedInclude = s.object.Spec.Include
 	status.IncludedArtifacts = artifactsOf(s.included)
 	if verified := s.verified(); verified != "" {

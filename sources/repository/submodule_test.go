@@ -1,0 +1,67 @@
+package repository_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/sources/repository"
+)
+
+// submodule pushes a commit with a submodule that is at a commit of the repository itself.
+func (b *bench) submodule(commit string) {
+	b.t.Helper()
+	text := "[submodule \"lib\"]\n\tpath = lib\n\turl = ../app.git\n"
+	if err := os.WriteFile(filepath.Join(b.clone, ".gitmodules"), []byte(text), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	b.run("add", "-A")
+	b.run("update-index", "--add", "--cacheinfo", "160000,"+commit+",lib")
+	b.run("commit", "--quiet", "-m", "with a submodule")
+	b.run("push", "--quiet", "origin", "HEAD")
+}
+
+// TestSubmodules walks through the life of a repository with a submodule.
+func TestSubmodules(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	first := b.commit("one", map[string]string{"app.yaml": "a: 1", "deploy/x.yaml": "x: 1"})
+	b.submodule(first)
+	b.create(nil)
+	gone := strings.Repeat("1", 40)
+	for _, step := range []struct {
+		what   string
+		change func()
+		want   composed
+	}{
+		{"they are not asked for", func() {}, composed{Reason: "Succeeded", Files: "app.yaml deploy/x.yaml", MayBuild: true}},
+		{"they are", func() { b.update(func(o *sourcev1.GitRepository) { o.Spec.RecurseSubmodules = true }) }, composed{Reason: "Succeeded", Files: "app.yaml deploy/x.yaml lib/app.yaml lib/deploy/x.yaml", MayBuild: true}},
+		{"a folder of one", func() { b.update(func(o *sourcev1.GitRepository) { o.Spec.SparseCheckout = []string{"lib/deploy"} }) }, composed{Reason: "Succeeded", Files: "lib/deploy/x.yaml", MayBuild: true}},
+		{"one that cannot be had", func() { b.submodule(gone) }, composed{Reason: "GitOperationFailed", Says: "submodules of REVISION: submodule lib (" + b.git.URL("app") + "): ", Files: "lib/deploy/x.yaml", MayBuild: true}},
+		{"they are not asked for any more", func() {
+			b.update(func(o *sourcev1.GitRepository) { o.Spec.RecurseSubmodules, o.Spec.SparseCheckout = false, nil })
+		}, composed{Reason: "Succeeded", Files: "app.yaml deploy/x.yaml", MayBuild: true}},
+	} {
+		t.Run(step.what, func(t *testing.T) {
+			step.change()
+			_, err, _, _ := b.reconcile()
+			step.want.Says = strings.Replace(step.want.Says, "REVISION", "main@sha1:"+b.run("rev-parse", "HEAD")[:8], 1)
+			got := b.composed()
+			if step.want.Says != "" && strings.HasPrefix(got.Says, step.want.Says) {
+				got.Says = step.want.Says
+			}
+			if diff := cmp.Diff(step.want, got); diff != "" || err != nil && step.want.Says == "" {
+				t.Fatalf("%v (-want +got):\n%s", err, diff)
+			}
+			if _, _, writes, _ := b.reconcile(); writes != 0 {
+				t.Errorf("the next run wrote %d times: %s", writes, b.composed().Says)
+			}
+			if status := b.object().Status; step.want.Says == "" && status.ObservedRecurseSubmodules != b.object().Spec.RecurseSubmodules {
+				t.Errorf("observedRecurseSubmodules: %t", status.ObservedRecurseSubmodules)
+			}
+		})
+	}
+}
