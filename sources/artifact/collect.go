@@ -48,8 +48,8 @@ func (s Selection) Reads(file string) bool {
 	})
 }
 
-// Collect reads the selected regular files of a tree. Links and submodules are
-// left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the Directories
+// Collect reads the selected regular files of a tree. Of links only the names are
+// taken, and submodules are left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the Directories
 // does not exist; ErrTwice if an addition has a path that something else has.
 func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits) (Files, error) {
 	c := collection{tree: tree, budget: budget{limits: limits.withDefaults()}, files: Files{}}
@@ -83,6 +83,7 @@ type collection struct {
 	tree     fs.FS
 	budget   budget
 	visited  int
+	links    int
 	patterns []gitignore.Pattern // of .sourceignore files
 	matcher  gitignore.Matcher
 	files    Files
@@ -130,7 +131,7 @@ func (c *collection) walk(ctx context.Context, root string, visit func(name stri
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !d.Type().IsRegular() {
+		if !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
 			return nil
 		}
 		return visit(name, d)
@@ -146,7 +147,7 @@ const (
 )
 
 func (c *collection) loadIgnoreFile(name string, d fs.DirEntry) error {
-	if path.Base(name) != sourceignore.IgnoreFile {
+	if path.Base(name) != sourceignore.IgnoreFile || !d.Type().IsRegular() {
 		return nil
 	}
 	if info, err := d.Info(); err != nil || info.Size() > maxIgnoreFile {
@@ -210,6 +211,12 @@ func (c *collection) take(name string, d fs.DirEntry) error {
 	}
 	if _, err := entryName(name); err != nil {
 		return err
+	}
+	if d.Type() == fs.ModeSymlink {
+		if c.links++; c.links <= mostLinks {
+			c.files[name] = File{Link: true}
+		}
+		return nil
 	}
 	info, err := d.Info()
 	if err != nil {

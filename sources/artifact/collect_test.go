@@ -1,6 +1,9 @@
 package artifact_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +77,7 @@ func TestCollect(t *testing.T) {
 			if !errors.Is(err, tc.wantErr) {
 				t.Fatalf("error = %v, want %v", err, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(files))); diff != "" {
+			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(files.Contents()))); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 		})
@@ -228,4 +231,87 @@ func TestAdditions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLinks is about what is known of symbolic links: their names, also after an
+// archive was read, and to nobody else.
+func TestLinks(t *testing.T) {
+	link := &fstest.MapFile{Data: []byte("/etc/passwd"), Mode: fs.ModeSymlink}
+	tree := fstest.MapFS{"a.yaml": {Data: []byte("a")}, "apps/b.yaml": link, "docs/c.md": link, ".sourceignore": link}
+	files, err := artifact.Collect(t.Context(), tree, artifact.Selection{Ignore: ptr("*.md")}, artifact.Limits{Files: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	if err := files.Pack(&packed); err != nil {
+		t.Fatal(err)
+	}
+	foreign := tar.NewReader(must(gzip.NewReader(bytes.NewReader(packed.Bytes()))))
+	var seen []string
+	for {
+		header, err := foreign.Next()
+		if err != nil {
+			break
+		}
+		seen = append(seen, fmt.Sprintf("%c %s", header.Typeflag, header.Name))
+	}
+	if diff := cmp.Diff([]string{"g GlobalHead.0.0", "0 a.yaml"}, seen); diff != "" {
+		t.Errorf("others read (-want +got):\n%s", diff)
+	}
+	for name, got := range map[string]artifact.Files{"collected": files, "extracted": must(artifact.Extract(&packed, artifact.Limits{}))} {
+		if diff := cmp.Diff([]string{".sourceignore", "apps/b.yaml"}, got.Links()); diff != "" {
+			t.Errorf("%s: links (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(map[string][]byte{"a.yaml": []byte("a")}, got.Contents()); diff != "" {
+			t.Errorf("%s: contents (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestManyLinks: they are not recorded without bounds.
+func TestManyLinks(t *testing.T) {
+	tree := fstest.MapFS{}
+	for n := range 3_000 {
+		tree[fmt.Sprintf("%0200d", n)] = &fstest.MapFile{Mode: fs.ModeSymlink}
+	}
+	files := must(artifact.Collect(t.Context(), tree, artifact.Selection{}, artifact.Limits{}))
+	var packed bytes.Buffer
+	if err := files.Pack(&packed); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(must(artifact.Extract(&packed, artifact.Limits{})).Links()); len(files) != 1_000 || got == 0 || got*200 > 128<<10 {
+		t.Errorf("of 3,000 links %d are collected, and %d packed", len(files), got)
+	}
+}
+
+// TestAForeignRecordOfLinks: it takes no file's place, and leads nowhere.
+func TestAForeignRecordOfLinks(t *testing.T) {
+	for record, want := range map[string][]string{
+		`["a.yaml","b","../c","/d",".",""]`: {"b"},
+		`{"a":1}`:                           nil,
+		`[[`:                                nil,
+	} {
+		var packed bytes.Buffer
+		zip := gzip.NewWriter(&packed)
+		out := tar.NewWriter(zip)
+		for _, err := range []error{
+			out.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"FLOTILLA.links": record}}),
+			out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a.yaml", Mode: 0o644}), out.Close(), zip.Close(),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := must(artifact.Extract(&packed, artifact.Limits{}))
+		if diff := cmp.Diff(want, got.Links()); diff != "" || len(got.Contents()) != 1 {
+			t.Errorf("%s: %d files, links (-want +got):\n%s", record, len(got.Contents()), diff)
+		}
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }

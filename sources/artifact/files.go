@@ -36,21 +36,39 @@ var (
 	ErrTwice = errors.New("there twice")
 )
 
-// File is one regular file.
+// File is one regular file, or the place of a symbolic link.
 type File struct {
 	Data       []byte
 	Executable bool
+	// Link says that a symbolic link stands here, of which no more is known: it is
+	// not followed, and recorded only so that errors can name it.
+	Link bool
 }
 
-// Files are regular files by their slash-separated path from the root.
+// Files are files by their slash-separated path from the root.
 type Files map[string]File
 
-// Contents returns the bytes of each file by its path. The bytes are shared.
+// Contents returns the bytes of each regular file by its path. The bytes are
+// shared.
 func (f Files) Contents() map[string][]byte {
 	out := make(map[string][]byte, len(f))
 	for name, file := range f {
-		out[name] = file.Data
+		if !file.Link {
+			out[name] = file.Data
+		}
 	}
+	return out
+}
+
+// Links returns the paths of symbolic links, sorted.
+func (f Files) Links() []string {
+	var out []string
+	for name, file := range f {
+		if file.Link {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
@@ -101,12 +119,19 @@ func (b *budget) add(size int64) error {
 	return nil
 }
 
-// Pack writes the files as a tar.gz. Equal files give equal bytes.
+// Pack writes the files as a tar.gz. Equal files give equal bytes. Links are
+// recorded by their names in a header that other readers skip.
 func (f Files) Pack(w io.Writer) error {
 	zip := gzip.NewWriter(w)
 	out := tar.NewWriter(zip)
+	if err := writeLinks(out, f.Links()); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		file := f[name]
+		if file.Link {
+			continue
+		}
 		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(file.Data)), Mode: 0o644, ModTime: time.Unix(0, 0)}
 		if file.Executable {
 			header.Mode = 0o755
@@ -191,6 +216,7 @@ func (x *extraction) entry(header *tar.Header, in io.Reader) error {
 		return fmt.Errorf("more than %d entries: %w", 2*x.budget.limits.Files, ErrTooLarge)
 	}
 	if header.Typeflag == tar.TypeXGlobalHeader {
+		x.links(header.PAXRecords[linksRecord])
 		return nil
 	}
 	for key := range header.PAXRecords {
@@ -212,7 +238,7 @@ func (x *extraction) entry(header *tar.Header, in io.Reader) error {
 	if name == "." {
 		return fmt.Errorf("%w: a file has no name", ErrMalformed)
 	}
-	if _, twice := x.files[name]; twice {
+	if was, twice := x.files[name]; twice && !was.Link {
 		return fmt.Errorf("%w: %q is there twice", ErrMalformed, name)
 	}
 	if err := x.budget.add(header.Size); err != nil {

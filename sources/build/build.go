@@ -76,6 +76,9 @@ func (l Limits) withDefaults() Limits {
 type Input struct {
 	// Files are contents by slash-separated path from the root.
 	Files map[string][]byte
+	// Links are paths of symbolic links, which are not followed; they are named in
+	// errors.
+	Links []string
 	// Path is the folder to build, from the root; empty means the root.
 	Path string
 	// Spec is how the result is changed.
@@ -154,7 +157,7 @@ func NewApart(limits Limits, apart Runner) *Builder {
 // are run outside this process. Without a runner, kustomize runs until it is
 // done: a hundred seconds for ten thousand objects.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
-	objects, err := b.buildHere(ctx, NewTree(in.Files), nil, in)
+	objects, err := b.buildHere(ctx, NewTree(in.Files).WithLinks(in.Links), nil, in)
 	if errors.Is(err, errApart) {
 		return b.buildApart(ctx, Job{Input: in, Limits: b.limits})
 	}
@@ -168,7 +171,7 @@ func (b *Builder) BuildFrom(ctx context.Context, tree *Tree, in Input) ([]*unstr
 	reads := &Reads{seen: map[query]string{}}
 	objects, err := b.buildHere(ctx, tree, reads, in)
 	if errors.Is(err, errApart) {
-		in.Files = tree.files
+		in.Files, in.Links = tree.files, tree.linkNames()
 		objects, err = b.buildApart(ctx, Job{Input: in, Limits: b.limits})
 		return objects, nil, err
 	}

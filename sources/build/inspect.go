@@ -49,6 +49,9 @@ func (i *inspection) folder(raw string) (string, error) {
 	if i.files.isFile(dir) {
 		return "", fmt.Errorf("spec.path %q: %w; it is a file, name its folder", raw, ErrPath)
 	}
+	if link := i.files.link(dir); link != "" {
+		return "", fmt.Errorf("spec.path %q: %w: %s is a symbolic link, which is not followed: name the folder itself", raw, ErrPath, trim(link))
+	}
 	if !i.files.isDir(dir) || (dir == "/" && len(i.files.files) == 0) {
 		return "", fmt.Errorf("spec.path %q: %w in the source%s", raw, ErrPath, i.folders())
 	}
@@ -82,8 +85,12 @@ func (i *inspection) folders() string {
 func (i *inspection) kustomizationFile(dir string) (string, error) {
 	var found []string
 	for _, base := range konfig.RecognizedKustomizationFileNames() {
-		if name := path.Join(dir, base); i.files.isFile(name) {
+		name := path.Join(dir, base)
+		if i.files.isFile(name) {
 			found = append(found, name)
+		}
+		if i.files.links[name] {
+			return "", fmt.Errorf("%s: %w: it %s", trim(name), ErrInvalid, notFollowed)
 		}
 	}
 	switch len(found) {
@@ -202,6 +209,9 @@ func (s scope) refuse(field, why string) error {
 }
 
 func (s scope) missing(field, entry string) error {
+	if link := s.files.link(path.Join(s.dir, entry)); link != "" {
+		return fmt.Errorf("%s: %s: %w: %s %s", trim(s.file), field, ErrInvalid, trim(link), notFollowed)
+	}
 	return fmt.Errorf("%s: %s: %w: %q is not in the source; add it, or remove the line", trim(s.file), field, ErrInvalid, entry)
 }
 
@@ -279,9 +289,12 @@ func (s scope) patches(k types.Kustomization) error {
 	}
 	for _, p := range k.PatchesStrategicMerge {
 		text := string(p)
-		if name, err := s.local("patchesStrategicMerge", text); !strings.Contains(text, "\n") && (err != nil || s.files.isFile(name)) {
+		if name, err := s.local("patchesStrategicMerge", text); !strings.Contains(text, "\n") && (err != nil || s.files.isFile(name) || s.files.link(name) != "") {
 			if err != nil {
 				return err
+			}
+			if !s.files.isFile(name) {
+				return s.missing("patchesStrategicMerge", text)
 			}
 			if err := s.yamlFile(name); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 type Tree struct {
 	files map[string][]byte
 	dirs  map[string][]string // names in each directory, by its absolute path
+	links map[string]bool     // absolute paths of symbolic links, which are not followed
 }
 
 // NewTree returns a Tree of contents by slash-separated path from the root. They
@@ -27,6 +28,39 @@ func NewTree(files map[string][]byte) *Tree {
 	}
 	return t
 }
+
+// WithLinks returns the Tree with symbolic links at these paths from the root.
+// They are not followed: errors about what is missing name them.
+func (t *Tree) WithLinks(names []string) *Tree {
+	out := *t
+	out.links = make(map[string]bool, len(names))
+	for _, name := range names {
+		out.links["/"+name] = true
+	}
+	return &out
+}
+
+// linkNames returns what WithLinks was given, in any order.
+func (t *Tree) linkNames() []string {
+	var out []string
+	for name := range t.links {
+		out = append(out, strings.TrimPrefix(name, "/"))
+	}
+	return out
+}
+
+// link returns the symbolic link that a path is, or leads through; empty for none.
+func (t *Tree) link(name string) string {
+	for at := path.Clean(name); at != "/" && at != "."; at = path.Dir(at) {
+		if t.links[at] {
+			return at
+		}
+	}
+	return ""
+}
+
+// notFollowed is what is said about a symbolic link that is used.
+const notFollowed = "is a symbolic link, which is not followed: commit the file itself"
 
 // Folders returns the names of the folders in a folder, which is given by its
 // path from the root, such as "/apps"; sorted.

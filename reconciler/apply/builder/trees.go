@@ -47,7 +47,7 @@ func (t *trees) open(ctx context.Context, digest string) (*build.Tree, error) {
 		for _, data := range contents {
 			size += len(data)
 		}
-		if entry.tree = build.NewTree(contents); size > largestKept {
+		if entry.tree = build.NewTree(contents).WithLinks(files.Links()); size > largestKept {
 			t.drop(entry)
 		}
 	})

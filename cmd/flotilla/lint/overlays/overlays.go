@@ -156,7 +156,7 @@ func (b *building) tree(ctx context.Context, source inventory.Source) (*build.Tr
 	if err != nil {
 		return nil, err
 	}
-	b.trees[key] = build.NewTree(files.Contents())
+	b.trees[key] = build.NewTree(files.Contents()).WithLinks(files.Links())
 	return b.trees[key], nil
 }
 

@@ -52,7 +52,7 @@ func Standing(ctx context.Context, folder string) ([]Application, error) {
 		if err != nil {
 			unread = fmt.Errorf("the folder cannot be read as a source would be: %w", err)
 		} else {
-			tree = build.NewTree(files.Contents())
+			tree = build.NewTree(files.Contents()).WithLinks(files.Links())
 		}
 	}
 	by := build.New(build.Limits{})
