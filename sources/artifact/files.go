@@ -119,6 +119,18 @@ func (b *budget) add(size int64) error {
 	return nil
 }
 
+// Check returns an error if files of these sizes exceed the limits. Errors:
+// ErrTooLarge.
+func (l Limits) Check(sizes []int64) error {
+	b := budget{limits: l.withDefaults()}
+	for _, size := range sizes {
+		if err := b.add(size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Pack writes the files as a tar.gz. Equal files give equal bytes. Links are
 // recorded by their names in a header that other readers skip.
 func (f Files) Pack(w io.Writer) error {

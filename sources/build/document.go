@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
 // document is one YAML document of a file.
@@ -61,7 +63,7 @@ const pointer = "version https://git-lfs.github.com/spec/"
 // stored returns an error for a file whose content is not in the source: what would be applied instead is its address.
 func stored(name string, content []byte) error {
 	if bytes.HasPrefix(content, []byte(pointer)) {
-		return fmt.Errorf("%s: %w: Git LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit: git lfs untrack, git add --renormalize", trim(name), ErrInvalid)
+		return fmt.Errorf("%s: %w: Git LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit (git lfs untrack, git add --renormalize), or annotate the GitRepository with %s: \"true\"", trim(name), ErrInvalid, gitopsv1alpha1.LFSAnnotation)
 	}
 	return nil
 }

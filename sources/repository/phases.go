@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/lfs"
 	"github.com/flotilla-io/flotilla/sources/signature"
 	"github.com/flotilla-io/flotilla/sources/submodule"
 )
@@ -147,7 +147,8 @@ func refOf(ref *sourcev1.GitRepositoryRef) git.Ref {
 func (r *Reconciler) sameSelection(s *state) bool {
 	spec, status := s.object.Spec, s.object.Status
 	return ptr.Equal(spec.Ignore, status.ObservedIgnore) && slices.Equal(spec.SparseCheckout, status.ObservedSparseCheckout) &&
-		spec.RecurseSubmodules == status.ObservedRecurseSubmodules && inclusion.Same(s.object, artifactsOf(s.included))
+		spec.RecurseSubmodules == status.ObservedRecurseSubmodules && fromLFS(s.object) == (status.Artifact.Metadata[gitopsv1alpha1.LFSAnnotation] == "true") &&
+		inclusion.Same(s.object, artifactsOf(s.included))
 }
 
 // fetch transfers the commit and stores its files, unless they are stored
@@ -171,22 +172,18 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if err := r.verifier.verify(s, tree); err != nil {
 		return loop.Next{}, err
 	}
-	whole, free, err := r.collector.whole(ctx, s, tree)
+	files, err := r.collector.files(ctx, s, tree, s.commit)
 	if err != nil {
-		return loop.Next{}, s.classify(fmt.Errorf("submodules of %s: %w", s.commit.Revision().Short(), err))
+		return loop.Next{}, s.classify(err)
 	}
-	defer free()
 	ctx, leave, err := places.Compute(ctx)
 	if err != nil {
 		return loop.Next{}, err
 	}
 	defer leave()
-	files, err := r.collector.collect(ctx, s, whole, s.commit)
-	if err != nil {
-		return loop.Next{}, s.classify(err)
-	}
-	stored, err := r.store.PutWithin(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, fits, fetching.Digests(s.inUse)...)
-	if fetching.IsLimit(err) {
+	fits := func(size int64) error { return r.limits.artifact(s, size) }
+	stored, err := r.store.PutWithin(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, fits, digestsOf(s.inUse)...)
+	if isLimit(err) {
 		return loop.Next{}, err
 	}
 	if err != nil {
@@ -198,6 +195,9 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		Digest: stored.Digest, Path: stored.Path, URL: stored.URL, Size: ptr.To(stored.Size),
 		Revision: s.commit.Revision().String(), LastUpdateTime: metav1.NewTime(r.opts.Clock.Now()),
 		Metadata: about(tree, s.subject),
+	}
+	if fromLFS(s.object) {
+		s.artifact.Metadata[gitopsv1alpha1.LFSAnnotation] = "true"
 	}
 	provenance.Record(s.artifact.Metadata, s.signer, s.tag)
 	return loop.Next{}, nil
@@ -214,45 +214,6 @@ func (s *state) take(ctx context.Context, commit git.Commit) (*git.Tree, error) 
 
 func (s *state) selection() artifact.Selection {
 	return artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
-}
-
-// collector returns the files that belong to artifacts.
-type collector struct {
-	includes includer
-	limits   artifact.Limits
-}
-
-// whole returns the tree of a commit, with its submodules if the spec asks for
-// them, and what frees these.
-func (c collector) whole(ctx context.Context, s *state, tree *git.Tree) (fs.FS, func(), error) {
-	if !s.object.Spec.RecurseSubmodules {
-		return tree, func() {}, nil
-	}
-	whole, err := submodule.Fetch(ctx, tree, s.from, s.object.Spec.SparseCheckout)
-	if err != nil {
-		return nil, nil, err
-	}
-	return whole.Tree, whole.Close, nil
-}
-
-// collect returns the files of a commit that belong to the repository's artifact,
-// and those that it includes.
-func (c collector) collect(ctx context.Context, s *state, tree fs.FS, of git.Commit) (artifact.Files, error) {
-	included, err := c.includes.read(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	selection := s.selection()
-	selection.Additions = included
-	files, err := artifact.Collect(ctx, tree, selection, c.limits)
-	if errors.Is(err, artifact.ErrTwice) {
-		s.fails = sourcev1.IncludeUnavailableCondition
-		return nil, loop.Waiting(reasonCopyFailure, s.interval, fmt.Errorf("files of %s: %w; change toPath in spec.include, or remove one", of.Revision().Short(), err))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("files of %s: %w", of.Revision().Short(), err)
-	}
-	return files, nil
 }
 
 // about returns the artifact's metadata about the commit.
@@ -322,7 +283,7 @@ func (s *state) classify(err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
-	case errors.Is(err, submodule.ErrUnusable):
+	case errors.Is(err, submodule.ErrUnusable), errors.Is(err, lfs.ErrUnusable):
 		return waits(sourcev1.GitOperationFailedReason)
 	case errors.Is(err, egress.ErrNotAllowed):
 		return loop.Stalled(fetching.ReasonAddress, err)

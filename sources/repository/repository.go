@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -138,6 +139,22 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	return nil
 }
+
+// requested passes updates of annotations that request a reconcile, or change what
+// comes of one.
+type requested struct{ predicate.Funcs }
+
+// Update reports whether one of the annotations has another value.
+func (requested) Update(e event.UpdateEvent) bool {
+	for _, key := range []string{meta.ReconcileRequestAnnotation, gitopsv1alpha1.LFSAnnotation} {
+		if e.ObjectOld.GetAnnotations()[key] != e.ObjectNew.GetAnnotations()[key] {
+			return true
+		}
+	}
+	return false
+}
+
+const ownerPrefix = sourcev1.GitRepositoryKind + "/"
 
 func ownerOf(key client.ObjectKey) string {
 	return artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, key.Name)

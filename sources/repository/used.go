@@ -48,19 +48,14 @@ func (r *users) restoreOne(ctx context.Context, s *state, owner string, used art
 		return err
 	}
 	defer tree.Close()
-	whole, free, err := r.collector.whole(ctx, s, tree)
+	files, err := r.collector.files(ctx, s, tree, commit)
 	if err != nil {
 		return err
 	}
-	defer free()
 	ctx, leave, err := places.Compute(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	files, err := r.collector.collect(ctx, s, whole, commit)
-	if err != nil {
-		return err
-	}
 	return r.store.Restore(ctx, owner, used.Digest, files)
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/flotilla-io/flotilla/sources/origin"
 )
 
 // short matches the short form of an SSH address, user@host:path.
@@ -29,7 +31,7 @@ func resolve(parent *url.URL, raw string) (*url.URL, error) {
 	if err != nil || u.Opaque != "" || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh" {
 		return nil, errNoURL
 	}
-	if u.User == nil && sameOrigin(u, parent) {
+	if u.User == nil && origin.Same(u, parent) {
 		u.User = parent.User
 	}
 	return u, nil
@@ -56,22 +58,4 @@ func relative(parent *url.URL, raw string) (*url.URL, error) {
 	}
 	u.User = parent.User
 	return u, nil
-}
-
-// sameOrigin reports whether two URLs have one scheme, host and port.
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
-}
-
-func portOf(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "http":
-		return "80"
-	case u.Scheme == "ssh":
-		return "22"
-	default:
-		return "443"
-	}
 }

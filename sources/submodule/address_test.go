@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/sources/origin"
 )
 
 // TestResolve is about where the URL of a submodule leads.
@@ -95,7 +97,7 @@ func FuzzParse(f *testing.F) {
 			if u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh" || u.Host == "" {
 				t.Errorf("%q leads to %q", at, u)
 			}
-			if base.User != nil && u.User == base.User && !sameOrigin(u, base) {
+			if base.User != nil && u.User == base.User && !origin.Same(u, base) {
 				t.Errorf("the user of %s goes to %s", base, u)
 			}
 		}

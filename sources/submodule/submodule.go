@@ -6,15 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/netip"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/flotilla-io/flotilla/internal/addresses"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/origin"
 )
 
 const (
@@ -44,6 +42,12 @@ type Whole struct {
 	// Tree has the files of all.
 	Tree  fs.FS
 	trees []*git.Tree
+	at    []string // where submodules are
+}
+
+// Within reports whether a file is of a submodule.
+func (w *Whole) Within(name string) bool {
+	return slices.ContainsFunc(w.at, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
 }
 
 // Close frees the trees of the submodules; that of the commit stays open.
@@ -199,7 +203,7 @@ func (f *fetcher) fetch(ctx context.Context, at place, commit string) (fs.FS, er
 	if err != nil {
 		return nil, f.explain(at, commit, err)
 	}
-	f.whole.trees = append(f.whole.trees, tree)
+	f.whole.trees, f.whole.at = append(f.whole.trees, tree), append(f.whole.at, at.path)
 	return f.graft(ctx, tree, at)
 }
 
@@ -207,12 +211,9 @@ func (f *fetcher) transfer(ctx context.Context, at place, commit string) (*git.T
 	opts, cred := f.from.Options, f.from.Credentials
 	opts.Limits.Pack = min(cmp.Or(opts.Limits.Pack, mostPack), mostPack)
 	opts.Limits.Unpacked = min(cmp.Or(opts.Limits.Unpacked, mostUnpacked), mostUnpacked)
-	if !sameOrigin(at.url, f.origin) {
+	if !origin.Same(at.url, f.origin) {
 		cred = git.Credentials{}
-		if f.public(ctx) {
-			// Otherwise a server on the internet could lead us into our own network.
-			opts.Egress.Networks = nil
-		}
+		opts.Egress = origin.Beyond(ctx, opts.Egress, f.origin)
 	}
 	remote, err := git.NewRemote(at.url.String(), cred, opts)
 	if err != nil {
@@ -225,16 +226,10 @@ func (f *fetcher) transfer(ctx context.Context, at place, commit string) (*git.T
 	return remote.Fetch(ctx, resolved)
 }
 
-// public reports whether the repository itself is at a public address, or may be.
-func (f *fetcher) public(ctx context.Context) bool {
-	at, err := f.from.Options.Egress.Resolve(ctx, net.JoinHostPort(f.origin.Hostname(), portOf(f.origin)))
-	return err != nil || slices.ContainsFunc(at, func(to netip.AddrPort) bool { return addresses.KindOf(to.Addr()) == addresses.Public })
-}
-
 // explain adds to an error which submodule it is about, and what can be done.
 func (f *fetcher) explain(at place, commit string, err error) error {
 	name := fmt.Sprintf("submodule %s (%s)", line(at.path), line(git.MaskURL(at.url.String())))
-	foreign := !sameOrigin(at.url, f.origin)
+	foreign := !origin.Same(at.url, f.origin)
 	switch {
 	case errors.Is(err, git.ErrURL), errors.Is(err, git.ErrRef):
 		return fmt.Errorf("%w: %s: %s", ErrUnusable, name, err.Error())

@@ -142,6 +142,10 @@ const CommitStatusesAnnotation = "gitops.flotilla.io/commit-statuses"
 // CommitStatusesAll is the value of CommitStatusesAnnotation that asks for every commit.
 const CommitStatusesAll = "all"
 
+// LFSAnnotation on a GitRepository, with the value "true", asks for the content of files that Git LFS keeps
+// elsewhere. In the metadata of an artifact it says that the artifact was made so.
+const LFSAnnotation = "gitops.flotilla.io/lfs"
+
 // CommitStatusFinalizer holds a CommitStatus until the forge knows that a status which is pending
 // comes to no end.
 const CommitStatusFinalizer = "gitops.flotilla.io/close"
