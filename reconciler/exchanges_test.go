@@ -123,6 +123,58 @@ func TestWhatMovesCountsWithBothRevisions(t *testing.T) {
 	}
 }
 
+// TestARuleOfAKustomizationThatTheCommitMakes has a commit edit a template, and make, or lead to another folder, the Kustomization of
+// what the template is carried or overridden by, while somebody on the way there is late.
+func TestARuleOfAKustomizationThatTheCommitMakes(t *testing.T) {
+	m := withoutLoops(t)
+	first := revision{templates: map[string]string{"t0": "r0"}, overrides: map[string]overrideOf{"o0": {value: "r0"}}, all: []string{from, to}}
+	edited := revision{templates: map[string]string{"t0": "r1"}, overrides: map[string]overrideOf{"o0": {value: "r0"}, "o1": {value: "r1"}}, all: []string{from, to}}
+	placed := revision{templates: map[string]string{"t0": "r1"}, overrides: first.overrides, all: []string{from, to}, name: "t0", one: []string{from}}
+	in := map[string]string{"all": "right", "t0": "left", "o0": "left", "o1": "other", "one": "other"}
+	for name, tc := range map[string]struct {
+		before, after []child
+		late          string
+		changed       revision
+	}{
+		"the parent is late, and the rule is an override":        {nil, []child{{"other", "other", "root"}}, "root", edited},
+		"the parent is late, and the rule is a policy":           {nil, []child{{"other", "other", "root"}}, "root", placed},
+		"the child is late":                                      {nil, []child{{"other", "other", "root"}}, "other", edited},
+		"the parent of a parent is late":                         {nil, []child{{"middle", "middle", "root"}, {"other", "other", "middle"}}, "root", edited},
+		"who makes it holds the template, and it is late":        {nil, []child{{"other", "other", "left"}}, "other", edited},
+		"one that is there is led to the folder, by who is late": {[]child{{"other", "empty", "root"}}, []child{{"other", "other", "root"}}, "root", edited},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newExchange(m.in(t))
+			history := []revision{{all: []string{from, to}}, first, tc.changed}
+			x.start(-1)
+			defer func() { x.check(x.stop()) }()
+			before := layout{revision: first, in: in, children: tc.before}
+			x.release(before)
+			x.everywhere(first)
+			x.stand(before.kustomizations()...)
+			x.hold(tc.late)
+			after := layout{revision: tc.changed, in: in, children: tc.after}
+			x.release(after)
+			x.eventually("the template is written, or counts already", func() error {
+				if written(x, "left0") || !cmp.Equal(sequences(history[:2]), x.seen()) {
+					return nil
+				}
+				return errors.New("it is not written")
+			})
+			x.hold("")
+			begun := time.Now()
+			x.everywhere(tc.changed)
+			x.stand(after.kustomizations()...)
+			if took := time.Since(begun); took > 20*time.Second {
+				t.Errorf("it took %v, as long as others are waited for", took)
+			}
+			if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
+				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestNobodyWaitsForWhoDoesNotApplyTheCommit has a commit edit a template, and make an override for it in a folder whose Kustomization
 // never applies it.
 func TestNobodyWaitsForWhoDoesNotApplyTheCommit(t *testing.T) {
@@ -266,6 +318,17 @@ type layout struct {
 	in map[string]string
 	// names count how often the Kustomization of a folder was renamed.
 	names map[string]int
+	// children are Kustomizations besides those of left and right.
+	children []child
+}
+
+// child is a Kustomization of a folder that the files of another one hold.
+type child struct{ name, path, by string }
+
+// manifest returns a Kustomization.
+func (c child) manifest(namespace string) string {
+	return fmt.Sprintf("---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
+		"  interval: 1h\n  retryInterval: 1s\n  prune: true\n  path: ./%s\n  sourceRef: {kind: GitRepository, name: fleet}\n", c.name, namespace, c.path)
 }
 
 // exists reports whether a revision has an object.
@@ -385,7 +448,11 @@ func (r *revision) leave(as revision, random *rand.Rand) {
 
 // kustomizations are those of a layout, with the one that makes them.
 func (l layout) kustomizations() []string {
-	return []string{"root", l.kustomization("left"), l.kustomization("right")}
+	out := []string{"root", l.kustomization("left"), l.kustomization("right")}
+	for _, c := range l.children {
+		out = append(out, c.name)
+	}
+	return out
 }
 
 func (l layout) kustomization(folder string) string {
@@ -410,19 +477,27 @@ func newExchange(m *moves) *exchange {
 // release has the source fetch a layout.
 func (x *exchange) release(l layout) {
 	x.Helper()
-	contents := map[string]*strings.Builder{"root": {}, "left": {}, "right": {}}
-	for folder, content := range contents {
-		fmt.Fprintf(content, "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n", folder, x.namespace)
+	contents := map[string]*strings.Builder{}
+	into := func(folder, manifest string) {
+		if contents[folder] == nil {
+			contents[folder] = &strings.Builder{}
+			fmt.Fprintf(contents[folder], "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n", folder, x.namespace)
+		}
+		contents[folder].WriteString(manifest)
 	}
+	for _, folder := range []string{"left", "right", "other"} {
+		into(folder, "")
+	}
+	contents["empty"] = &strings.Builder{} // other without its rules
+	contents["empty"].WriteString(contents["other"].String())
 	for _, folder := range []string{"left", "right"} {
-		fmt.Fprintf(contents["root"], "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
-			"  interval: 1h\n  retryInterval: 1s\n  prune: true\n  path: ./%s\n  sourceRef: {kind: GitRepository, name: fleet}\n", l.kustomization(folder), x.namespace, folder)
+		into("root", child{name: l.kustomization(folder), path: folder}.manifest(x.namespace))
+	}
+	for _, c := range l.children {
+		into(c.by, c.manifest(x.namespace))
 	}
 	for name, manifest := range l.objects(x.namespace) {
-		if contents[l.in[name]] == nil { // of a Kustomization that the test makes itself
-			contents[l.in[name]] = &strings.Builder{}
-		}
-		contents[l.in[name]].WriteString(manifest)
+		into(l.in[name], manifest)
 	}
 	files := artifact.Files{}
 	for folder, content := range contents {

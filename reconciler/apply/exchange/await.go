@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -38,6 +39,9 @@ type Wait struct {
 	Leaving siblings.Leaving
 	// Within is the only namespace whose Kustomizations may be named; empty for all.
 	Within string
+
+	// arriving are the Kustomizations that the artifact is about to bring. Await sets it.
+	arriving func() (arrivals, error)
 }
 
 // Await returns those that have written the artifact, too, and those that are gone, of which others have taken all, once no
@@ -45,6 +49,7 @@ type Wait struct {
 // while one is: one that can write the artifact, and does not itself wait for this one, for half a minute at most.
 func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectKey, err error) {
 	var missing []client.ObjectKey
+	w.arriving = sync.OnceValues(func() (arrivals, error) { return x.forecast.arriving(ctx, w.Of, w.At, nil) })
 	for _, key := range w.With {
 		progress, err := x.progressOf(ctx, w, key)
 		if err != nil {
@@ -101,21 +106,40 @@ func (x *Exchanges) progressOf(ctx context.Context, w Wait, key client.ObjectKey
 	case apierrors.IsNotFound(err) && takes(w.Leaving, key):
 		return willWrite, nil // somebody is about to make it
 	case apierrors.IsNotFound(err):
-		return isGone, nil
+		return w.unlessArriving(key, isGone)
 	case err != nil:
 		return 0, err
 	}
 	if p := decide(ks, w.At); p != willWrite {
-		return p, nil
+		if may, err := x.forecast.mayChange(ctx, ks, w.At); err != nil || !may {
+			return p, err
+		}
+		return w.unlessArriving(key, p)
 	}
 	waits, err := x.order.waitsFor(ctx, ks, client.ObjectKeyFromObject(w.Of))
 	if err != nil || waits {
 		return 0, err
 	}
-	if stuck, err := x.order.stuck(ctx, ks, w.At); err != nil || stuck {
+	if stuck, err := x.order.stuck(ctx, ks, w.At); err != nil || !stuck {
+		return willWrite, err
+	}
+	all, err := w.arriving() // what it waits for may be among them
+	if err != nil {
+		return 0, err
+	}
+	if stuck, err := x.order.with(all).stuck(ctx, ks, w.At); err != nil || stuck {
 		return 0, err
 	}
 	return willWrite, nil
+}
+
+// unlessArriving returns p for a Kustomization, and willWrite for one that the artifact is about to bring, or to give another spec.
+func (w Wait) unlessArriving(key client.ObjectKey, p progress) (progress, error) {
+	all, err := w.arriving()
+	if _, arrives := all[key]; err == nil && arrives {
+		return willWrite, nil
+	}
+	return p, err
 }
 
 // decide says how far a Kustomization is with an artifact by what its status says. One that is being deleted

@@ -29,7 +29,7 @@ type Exchanges struct {
 	hub, live client.Reader
 	order     order
 	siblings  *siblings.Index
-	differs   Differs
+	forecast  forecast
 	clock     clock.PassiveClock
 
 	mu    sync.Mutex
@@ -44,7 +44,11 @@ type Differs func(ctx context.Context, ks *kustomizev1.Kustomization, at sibling
 
 // New returns Exchanges; hub reads from a cache, and live without one.
 func New(hub, live client.Reader, index *siblings.Index, differs Differs, clk clock.PassiveClock) *Exchanges {
-	return &Exchanges{hub: hub, live: live, order: order{hub: hub, live: live}, siblings: index, differs: differs, clock: clk, since: map[client.ObjectKey]since{}}
+	order := order{hub: hub, live: live}
+	return &Exchanges{
+		hub: hub, live: live, order: order, siblings: index, clock: clk, since: map[client.ObjectKey]since{},
+		forecast: forecast{hub: hub, siblings: index, order: order, differs: differs},
+	}
 }
 
 // Forget drops what is known of a Kustomization that waits no more.
@@ -65,6 +69,9 @@ type Query struct {
 	// Removed is what left its revision, and Seen what the control plane has of it, by its labels.
 	Removed []inventory.Entry
 	Seen    applier.Observed
+
+	// arriving are the Kustomizations that the artifact is about to bring. With sets it.
+	arriving func() (arrivals, error)
 }
 
 // With returns the Kustomizations of the source from which one takes objects at an artifact, and those to which it gives some,
@@ -76,6 +83,7 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 		return nil, nil
 	}
 	own := client.ObjectKeyFromObject(q.Of)
+	q.arriving = sync.OnceValues(func() (arrivals, error) { return x.forecast.arriving(ctx, q.Of, q.At, made(q)) })
 	found, err := x.found(ctx, q)
 	if err != nil {
 		return nil, err
@@ -146,7 +154,11 @@ func (x *Exchanges) switchedWith(ctx context.Context, q Query, key client.Object
 	case apierrors.IsNotFound(err) && takes(q.Leaving, key):
 		return []client.ObjectKey{key}, nil, nil // somebody is about to make it
 	case apierrors.IsNotFound(err):
-		return nil, nil, nil
+		all, err := q.arriving()
+		if _, arrives := all[key]; err != nil || !arrives {
+			return nil, nil, err
+		}
+		return []client.ObjectKey{key}, nil, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
 	case inventory.SourceOf(ks) != q.At.Source:

@@ -94,6 +94,18 @@ func configs(names ...string) []inventory.Entry {
 	return out
 }
 
+// child is a Kustomization as files have it: "suspended" is so, and "name-on-base" depends on base.
+func child(name string) *kustomizev1.Kustomization {
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: named(name).Spec}
+	if ks.Spec.Path = "./" + name; name == "suspended" {
+		ks.Spec.Suspend = true
+	}
+	if _, base, depends := strings.Cut(name, "-on-"); depends {
+		dependsOn(base)(ks)
+	}
+	return ks
+}
+
 // exchanges are those of a control plane with objects, whose Kustomizations want what wants says.
 func exchanges(clock *clocktesting.FakePassiveClock, wants map[string][]string, objects ...client.Object) *exchange.Exchanges {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
@@ -101,6 +113,9 @@ func exchanges(clock *clocktesting.FakePassiveClock, wants map[string][]string, 
 		out := siblings.Wants{Entries: configs(wants[ks.Name]...)}
 		for _, name := range wants[ks.Name+" overrides"] {
 			out.Rules = append(out.Rules, overrides("team", name))
+		}
+		for _, name := range wants[ks.Name+" makes"] {
+			out.Children = append(out.Children, child(name))
 		}
 		return out, nil
 	}

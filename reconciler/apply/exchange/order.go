@@ -36,8 +36,25 @@ func mayPass(reason string) bool {
 	return reason == meta.DependencyNotReadyReason || reason == meta.ReconciliationFailedReason
 }
 
-// order knows which Kustomizations spec.dependsOn puts before which.
-type order struct{ hub, live client.Reader }
+// order knows which Kustomizations spec.dependsOn puts before which, where those that arrive are as they will be.
+type order struct {
+	hub, live client.Reader
+	arrivals  arrivals
+}
+
+// with returns the order where some arrive.
+func (o order) with(some arrivals) order {
+	o.arrivals = some
+	return o
+}
+
+// between reports whether one of two depends on the other, directly or not.
+func (o order) between(ctx context.Context, a, b *kustomizev1.Kustomization) (bool, error) {
+	if waits, err := o.waitsFor(ctx, a, client.ObjectKeyFromObject(b)); err != nil || waits {
+		return waits, err
+	}
+	return o.waitsFor(ctx, b, client.ObjectKeyFromObject(a))
+}
 
 // read reads a Kustomization; one that was just made may be missing in the cache.
 func (o order) read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error) {
@@ -66,11 +83,11 @@ func (o order) waitsFor(ctx context.Context, ks *kustomizev1.Kustomization, othe
 			}
 			seen[key] = true
 			next := &kustomizev1.Kustomization{}
-			err := o.hub.Get(ctx, key, next)
-			if client.IgnoreNotFound(err) != nil {
+			if one, arrives := o.arrivals[key]; arrives {
+				all = append(all, one.as)
+			} else if err := o.hub.Get(ctx, key, next); client.IgnoreNotFound(err) != nil {
 				return false, fmt.Errorf("read the Kustomization %s: %w", key, err)
-			}
-			if err == nil {
+			} else if err == nil {
 				all = append(all, next)
 			}
 		}
@@ -90,7 +107,10 @@ func (o order) stuck(ctx context.Context, ks *kustomizev1.Kustomization, at sibl
 		for _, ref := range all[i].Spec.DependsOn {
 			key := dependencies.Key(all[i], ref)
 			next, err := o.read(ctx, key)
+			_, arrives := o.arrivals[key]
 			switch {
+			case apierrors.IsNotFound(err) && arrives:
+				continue
 			case apierrors.IsNotFound(err):
 				return true, nil
 			case err != nil:

@@ -26,8 +26,9 @@ import (
 const mostRelated = 20
 
 // related returns the siblings for which the artifact holds something else, too, where their policies and overrides mean
-// what is written here, as they are or as they will be, or those that are written here mean something of theirs. It returns none of more
-// than mostRelated, and none between which and this one spec.dependsOn gives an order.
+// what is written here, as they are or as they will be, or those that are written here mean something of theirs; siblings that the
+// artifact is about to bring are among them. It returns none of more than mostRelated, and none between which and this one
+// spec.dependsOn gives an order.
 func (x *Exchanges) related(ctx context.Context, q Query) ([]client.ObjectKey, error) {
 	rules, templates := written(q)
 	if len(rules)+len(templates) == 0 {
@@ -47,7 +48,7 @@ func (x *Exchanges) related(ctx context.Context, q Query) ([]client.ObjectKey, e
 		}
 		means, err := x.mean(ctx, ks, rules, templates)
 		if err == nil && means {
-			means, err = x.atOnce(ctx, q, ks)
+			means, err = x.forecast.atOnce(ctx, q.Of, q.At, ks)
 		} else if err == nil {
 			others = append(others, ks)
 		}
@@ -59,8 +60,16 @@ func (x *Exchanges) related(ctx context.Context, q Query) ([]client.ObjectKey, e
 		}
 	}
 	anew, err := x.anew(ctx, q, others, templates)
-	if out = append(out, anew...); err != nil || len(out) > mostRelated {
+	if err != nil {
 		return nil, err
+	}
+	brought, err := brought(q, templates)
+	if err != nil {
+		return nil, err
+	}
+	out = slices.Concat(out, anew, brought)
+	if len(out) > mostRelated {
+		return nil, nil
 	}
 	return out, nil
 }
@@ -73,7 +82,7 @@ func (x *Exchanges) anew(ctx context.Context, q Query, others []*kustomizev1.Kus
 	}
 	var changed []*kustomizev1.Kustomization
 	for _, ks := range others {
-		at, err := x.atOnce(ctx, q, ks)
+		at, err := x.forecast.atOnce(ctx, q.Of, q.At, ks)
 		if err != nil {
 			return nil, err
 		}
@@ -86,18 +95,42 @@ func (x *Exchanges) anew(ctx context.Context, q Query, others []*kustomizev1.Kus
 	}
 	var out []client.ObjectKey
 	for _, ks := range changed {
-		wanted, err := x.siblings.Rules(ctx, ks, q.At)
+		wants, err := x.siblings.Wants(ctx, ks, q.At)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(wanted, func(obj *unstructured.Unstructured) bool {
-			r, is := ruleOf(obj)
-			return is && slices.ContainsFunc(templates, r.means)
-		}) {
+		if meanOne(wants.Rules, templates) {
 			out = append(out, client.ObjectKeyFromObject(ks))
 		}
 	}
 	return out, nil
+}
+
+// brought returns those of the Kustomizations that the artifact brings, or gives another spec, whose policies and overrides mean one of
+// the templates.
+func brought(q Query, templates []selector.Resource) ([]client.ObjectKey, error) {
+	if len(templates) == 0 {
+		return nil, nil
+	}
+	all, err := q.arriving()
+	if err != nil {
+		return nil, err
+	}
+	var out []client.ObjectKey
+	for key, one := range all {
+		if meanOne(one.wants.Rules, templates) {
+			out = append(out, key)
+		}
+	}
+	return out, nil
+}
+
+// meanOne reports whether one of the policies and overrides means one of the templates.
+func meanOne(rules []*unstructured.Unstructured, templates []selector.Resource) bool {
+	return slices.ContainsFunc(rules, func(obj *unstructured.Unstructured) bool {
+		r, is := ruleOf(obj)
+		return is && slices.ContainsFunc(templates, r.means)
+	})
 }
 
 // awaits reports whether a sibling has yet to write the artifact, and does not refuse it, by what its status says, or has written it
@@ -113,23 +146,6 @@ func awaits(ks *kustomizev1.Kustomization, q Query) bool {
 	default:
 		return ks.Status.LastAttemptedRevision != q.At.Revision || lastgood.In(ks.Status).Artifact != q.At.Digest
 	}
-}
-
-// atOnce reports whether the artifact changes something of a Kustomization that does not wait for this one, nor this one for it, nor for
-// what does not come.
-func (x *Exchanges) atOnce(ctx context.Context, q Query, ks *kustomizev1.Kustomization) (bool, error) {
-	if !apimeta.IsStatusConditionTrue(ks.Status.Conditions, switching.Condition) {
-		if differs, err := x.differs(ctx, ks, q.At); err != nil || !differs {
-			return false, err
-		}
-	}
-	for _, of := range [][2]*kustomizev1.Kustomization{{ks, q.Of}, {q.Of, ks}} {
-		if waits, err := x.order.waitsFor(ctx, of[0], client.ObjectKeyFromObject(of[1])); err != nil || waits {
-			return false, err
-		}
-	}
-	stuck, err := x.order.stuck(ctx, ks, q.At)
-	return !stuck && err == nil, err
 }
 
 // written are the policies and overrides that are written or deleted, as they were and as they will be, and what else is written.

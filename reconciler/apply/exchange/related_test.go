@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,6 +123,89 @@ func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
 			}
 			if got := strings.Join(names, " "); got != tc.want {
 				t.Errorf("with %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A policy or an override may stand in a Kustomization that the commit makes, or leads to another folder: it is not there yet, or says
+// that it has all of the commit.
+func TestARuleOfWhatArrives(t *testing.T) {
+	now := at(present.Digest, present.Revision)
+	as := func(name string, change ...func(*kustomizev1.Kustomization)) *kustomizev1.Kustomization {
+		ks := named(name, change...)
+		ks.Spec, ks.Labels = child(name).Spec, inventory.OwnerLabels(key("root"))
+		return ks
+	}
+	led := as("new", now)
+	led.Spec.Path = "./old"
+	paused := as("new", now, func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend, ks.Spec.Path = true, "./old" })
+	makes := func(more ...string) map[string][]string {
+		out := map[string][]string{"root makes": {"new"}, "new overrides": {"a"}}
+		for _, wants := range more {
+			name, what, _ := strings.Cut(wants, ": ")
+			out[name] = strings.Fields(what)
+		}
+		return out
+	}
+	root := named("root")
+	for name, tc := range map[string]struct {
+		of      *kustomizev1.Kustomization
+		made    string // what it makes itself
+		wants   map[string][]string
+		objects []client.Object
+		want    string
+	}{
+		"who makes it has yet to":                           {wants: makes(), objects: []client.Object{root}, want: "team/new"},
+		"it means something else":                           {wants: makes("new overrides: b"), objects: []client.Object{root}},
+		"who makes it has done so, and somebody deleted it": {wants: makes(), objects: []client.Object{named("root", now)}},
+		"it is there, and has yet to write it":              {wants: makes(), objects: []client.Object{root, as("new")}, want: "team/new"},
+		"it is there, and has written it":                   {wants: makes(), objects: []client.Object{root, as("new", now)}},
+		"it is there, and is led to another folder":         {wants: makes(), objects: []client.Object{root, led}, want: "team/new"},
+		"it is there, and suspended":                        {wants: makes(), objects: []client.Object{root, paused}},
+		"it comes suspended":                                {wants: makes("root makes: suspended", "suspended overrides: a"), objects: []client.Object{root}},
+		"one that it makes means it":                        {wants: makes("root makes: middle", "middle makes: new"), objects: []client.Object{root}, want: "team/new"},
+		"it waits for this one":                             {wants: makes("root makes: new-on-shop", "new-on-shop overrides: a"), objects: []client.Object{root}},
+		"it waits for one that arrives and waits for this":  {wants: makes("root makes: new-on-b-on-shop b-on-shop", "new-on-b-on-shop overrides: a"), objects: []client.Object{root}},
+		"this one waits for who makes it":                   {of: named("shop", dependsOn("root")), wants: makes(), objects: []client.Object{root}},
+		"who makes it waits for this one":                   {wants: makes(), objects: []client.Object{named("root", dependsOn("shop"))}},
+		"who makes it refuses the revision":                 {wants: makes(), objects: []client.Object{named("root", tries, says(meta.ReadyCondition, metav1.ConditionFalse, "PruneBlocked"))}},
+		"who makes it is suspended":                         {wants: makes(), objects: []client.Object{named("root", func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true })}},
+		"who would make it is a stranger":                   {wants: makes(), objects: []client.Object{named("root", stranger)}},
+		"this one makes it":                                 {made: "new", wants: makes("root makes:"), want: "team/new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := exchanges(clocktesting.NewFakePassiveClock(noon), tc.wants, append(tc.objects, named("shop"))...)
+			of := named("shop")
+			if tc.of != nil {
+				of = tc.of
+			}
+			changes := []applier.Change{change(applier.Configured, "a", "shop")}
+			if tc.made != "" {
+				made, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child(tc.made))
+				if err != nil {
+					t.Fatal(err)
+				}
+				obj := &unstructured.Unstructured{Object: made}
+				obj.SetGroupVersionKind(kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind))
+				changes = append(changes, applier.Change{Desired: obj, Action: applier.Created})
+			}
+			with, err := x.With(t.Context(), exchange.Query{Of: of, At: present, Changes: changes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, key := range with {
+				names = append(names, key.String())
+			}
+			if got := strings.Join(names, " "); got != tc.want {
+				t.Errorf("with %q, want %q", got, tc.want)
+			}
+			if tc.made != "" {
+				return // it is there before anybody is waited for
+			}
+			if _, err := x.Await(t.Context(), exchange.Wait{Of: of, At: present, With: []client.ObjectKey{key("new")}}); (err != nil) != (tc.want != "") && name != "it means something else" {
+				t.Errorf("it is waited for: %v", err)
 			}
 		})
 	}

@@ -262,13 +262,13 @@ func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Art
 	return wants, err
 }
 
-// Rules returns the policies and overrides that a sibling wants at an artifact: none of one that cannot be built.
-func (x *Index) Rules(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) ([]*unstructured.Unstructured, error) {
+// Wants returns what a sibling, or one that is about to be made, wants at an artifact: nothing of one that cannot be built.
+func (x *Index) Wants(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) (Wants, error) {
 	wants, err := x.wants(ctx, ks, at)
 	if err != nil {
-		return nil, ctx.Err()
+		return Wants{}, ctx.Err()
 	}
-	return wants.Rules, nil
+	return wants, nil
 }
 
 // varies reports whether what a Kustomization wants depends on ConfigMaps or Secrets, too.
