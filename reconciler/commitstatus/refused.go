@@ -3,24 +3,16 @@ package commitstatus
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/refusals"
 )
 
-// bySpec are the reasons for which a Kustomization is refused by what it asks for itself, whatever its files hold.
-var bySpec = []string{
-	"DependencyCycle", "NotSupported", "InvalidAnnotation", "InvalidServiceAccount", "EmptyBuild", inventory.ReasonPathNotFound, meta.InvalidCELExpressionReason,
-}
-
 // isRefusedBySpec reports whether a Kustomization is refused by what it asks for itself.
-func isRefusedBySpec(ks *kustomizev1.Kustomization) bool {
-	return slices.Contains(bySpec, reasonOf(ks))
-}
+func isRefusedBySpec(ks *kustomizev1.Kustomization) bool { return refusals.BySpec(reasonOf(ks)) }
 
 // changed returns the revision that last changed what a Kustomization applies. Where its spec is refused, that is the one
 // at which it is: the commit that brought the spec may change none of its files.

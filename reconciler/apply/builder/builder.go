@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/refusals"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -36,7 +37,7 @@ import (
 const (
 	// ReasonEmptyBuild says that the path holds no manifests. That is an error, and never
 	// taken as a wish to delete everything.
-	ReasonEmptyBuild = "EmptyBuild"
+	ReasonEmptyBuild = refusals.EmptyBuild
 	// ReasonPathNotFound says that the artifact has no such path.
 	ReasonPathNotFound = inventory.ReasonPathNotFound
 	// ReasonDuplicateObject says that a revision holds an object twice.

@@ -25,10 +25,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/refusals"
 )
 
 // ReasonCycle says that Kustomizations wait for each other.
-const ReasonCycle = "DependencyCycle"
+const ReasonCycle = refusals.DependencyCycle
 
 // Checker looks at dependencies. Use New.
 type Checker struct {

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
-	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/refusals"
 )
 
 // refuses reports whether a Kustomization has said, of its spec as it is, that it does not apply an artifact: as that is refused, or as
@@ -24,7 +24,7 @@ func refuses(ks *kustomizev1.Kustomization, at siblings.Artifact) bool {
 	switch {
 	case ready == nil || ready.Status != metav1.ConditionFalse || ready.ObservedGeneration != ks.Generation:
 		return false
-	case kustomizations.OfSpec(ready.Reason), ready.Reason == meta.DependencyNotReadyReason && dependencies.Barred(ready.Message):
+	case refusals.AtAnyRevision(ready.Reason), ready.Reason == meta.DependencyNotReadyReason && dependencies.Barred(ready.Message):
 		return true
 	default:
 		return ks.Status.LastAttemptedRevision == at.Revision && !mayPass(ready.Reason)
