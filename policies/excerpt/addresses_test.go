@@ -32,6 +32,28 @@ func TestAddresses(t *testing.T) {
 		"of version 6":                 {`https://bob:hunter2@[2001:db8::1]:5000/v2?a=b: EOF`, `https://[2001:db8::1]:5000/v2: EOF`},
 		"two of them":                  {`http://a:b@c.example, then (http://d:e@f.example?g)`, `http://c.example, then (http://f.example)`},
 		"a digest in the path stays":   {`oci://reg.example/a@sha256:abc: not found`, `oci://reg.example/a@sha256:abc: not found`},
+		"with escaped slashes":         {`{"url":"https:\/\/bob:hunter2@reg.example\/v2\/?n=1","n":1}`, `{"url":"https:\/\/reg.example\/v2\/","n":1}`},
+		"escaped twice":                {`"{\"u\":\"https:\\\/\\\/bob:hunter2@reg.example\\\/v2\"}"`, `"{\"u\":\"https:\\\/\\\/reg.example\\\/v2\"}"`},
+		"with slashes as codes":        {`"https:\u002f\u002Fbob:hunter2@reg.example"`, `"https:\u002f\u002Freg.example"`},
+		"with escaped slashes, bare":   {`"https:\/\/reg.example\/v2"`, `"https:\/\/reg.example\/v2"`},
+		"without a scheme":             {`dial bob:hunter2@db.example/shop?sslmode=off: refused`, `dial db.example/shop: refused`},
+		"so, with a port":              {`cannot reach bob:hunter2@db:5432.`, `cannot reach db:5432.`},
+		"so, with escaped slashes":     {`{"dsn":"bob:hunter2@db.example\/shop"}`, `{"dsn":"db.example\/shop"}`},
+		"so, without a name":           {`redis :hunter2@cache:6379/0 fails`, `redis cache:6379/0 fails`},
+		"so, after a key":              {`dsn=bob:hunter2@db.example/shop, n=1`, `dsn=db.example/shop, n=1`},
+		"so, in parentheses":           {`database (bob:hunter2@db/shop) is away`, `database (db/shop) is away`},
+		"so, with a slash in it":       {`bob:hun/ter2@db.example/shop fails`, `db.example/shop fails`},
+		"so, with an at in it":         {`bob:hun@ter2@db.example/shop fails`, `db.example/shop fails`},
+		"so, of an address as name":    {`ann@corp.example:hunter2@db.example/shop fails`, `db.example/shop fails`},
+		"so, of a driver":              {`root:hunter2@tcp(127.0.0.1:3306)/shop?x=1 fails`, `tcp(127.0.0.1:3306)/shop fails`},
+		"so, of version 6":             {`bob:hunter2@[2001:db8::1]:5432/shop fails`, `[2001:db8::1]:5432/shop fails`},
+		"so, beside one with a scheme": {`http://a.example/x:y@z.example/v2, bob:hunter2@db/shop`, `http://a.example/x:y@z.example/v2, db/shop`},
+		"an image by digest":           {`reg.example:5000/app:v1@sha256:0123/ab, app:v1@sha256:0123: not found`, `reg.example:5000/app:v1@sha256:0123/ab, app:v1@sha256:0123: not found`},
+		"a revision":                   {`fix:it@sha1:7d1cca4d fails`, `fix:it@sha1:7d1cca4d fails`},
+		"a module":                     {`main.go:12:k8s.io/api@v0.30.1/core fails`, `main.go:12:k8s.io/api@v0.30.1/core fails`},
+		"a user":                       {`User "oidc:ann@example.com" cannot list`, `User "oidc:ann@example.com" cannot list`},
+		"an e-mail address":            {`signed by Ann <ann@example.com>: see ann@example.com/keys`, `signed by Ann <ann@example.com>: see ann@example.com/keys`},
+		"a name at a host":             {`git@host.example:a/b.git: no key`, `git@host.example:a/b.git: no key`},
 		"nothing is in it":             {`https://reg.example:5000/v2/: no such host`, `https://reg.example:5000/v2/: no such host`},
 		"it ends with the host":        {`https://reg.example: no such host`, `https://reg.example: no such host`},
 		"there is no address":          {`a:b@c? d://`, `a:b@c? d://`},
@@ -54,6 +76,9 @@ func TestWhatIsTooLong(t *testing.T) {
 		"quotes that never end":           strings.Repeat(`"a://`, 1_000_000),
 		"cut in a name":                   strings.Repeat("x", most-len("a://hunt")) + "a://" + secret + "@reg.example",
 		"cut in a password, after quotes": strings.Repeat("x", most-len(`"a://bob:hunt`)) + `"a://bob:` + secret + `@reg.example"`,
+		"cut in a password, by itself":    strings.Repeat("x ", most/2-4) + "bob:hunt" + secret + "@db/shop",
+		"many without a scheme":           strings.Repeat("bob:"+secret+"@db/shop ", 100_000),
+		"one without a scheme, and end":   "bob:" + strings.Repeat(secret+":@", 100_000),
 		"cut at the end of a sentence":    strings.Repeat("x", most-len("a://bob:hunt.")) + "a://bob:hunt." + secret + "@reg.example",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,23 +95,25 @@ func TestWhatIsTooLong(t *testing.T) {
 }
 
 var (
-	userinfo = regexp.MustCompile(`://[^/\s\v"'<>` + "`" + `]*@`)
-	query    = regexp.MustCompile(`://[^\s\v"'<>` + "`" + `]*[?#][^\s\v:;,.)\]}"'<>` + "`" + `]`)
+	userinfo = regexp.MustCompile(`:(\\*/|\\+u002[fF]){2}[^/\\\s\v"'<>` + "`" + `]*@`)
+	schemed  = regexp.MustCompile(`:(\\*/|\\+u002[fF]){2}`)
+	password = regexp.MustCompile(`(^|[ "])[a-z]*:[a-z0-9]+@[a-z]+(:[0-9]{1,5}|\\*)/`)
+	query    = regexp.MustCompile(`:(\\*/|\\+u002[fF]){2}[^\s\v"'<>` + "`" + `]*[?#][^\s\v:;,.)\]}"'<>` + "`" + `]`)
 )
 
 // FuzzWithoutCredentials: neither userinfo nor a query of an address stays, and what has none is left as it is.
 func FuzzWithoutCredentials(f *testing.F) {
 	for _, seed := range []string{
-		"GET https://bob:hunter2@reg.example/token?account=bob#x: 401", `"https://a:\"b@c/?d e"`, "a://b://c:d@e?f", "://@", `\"x://y@z\"`, "x://?", "x://[::1@", "x://:", "é://ü@ö?ß", "a://b:c/d://e@f", `"x://'y@z`, `"://\#"#`,
+		"GET https://bob:hunter2@reg.example/token?account=bob#x: 401", `"https://a:\"b@c/?d e"`, "a://b://c:d@e?f", "://@", `\"x://y@z\"`, "x://?", "x://[::1@", "x://:", "é://ü@ö?ß", "a://b:c/d://e@f", `"x://'y@z`, `"://\#"#`, `"a:\/\/b:c@d\/e?f"`, "a:b@c/d e:f@g:1", "a:b@c/d:e@f/g", "http://a/b:c@d/e,f:g@h/i", `:\u002f/a:b@c`,
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message string) {
 		got := excerpt.WithoutCredentials(message)
-		if found := userinfo.FindString(got) + query.FindString(got); found != "" {
+		if found := userinfo.FindString(got) + query.FindString(got) + password.FindString(got); found != "" {
 			t.Errorf("%q: %q has %q", message, got, found)
 		}
-		if !strings.Contains(message, "://") && got != message {
+		if !schemed.MatchString(message) && !strings.Contains(message, "@") && got != message {
 			t.Errorf("%q became %q", message, got)
 		}
 		if again := excerpt.WithoutCredentials(got); again != got {
