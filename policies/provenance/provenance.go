@@ -149,15 +149,29 @@ func Text(metadata map[string]string) string {
 type Refusal struct {
 	// Revision is the revision, in full; empty for none.
 	Revision string
+	// Kind is what has to be put right.
+	Kind Kind
 	// Why says why, in one line.
 	Why string
 }
 
-// notVerified parts the two in a message.
-const notVerified = " is not verified: "
+// Kind is what of a revision is not as a source asks.
+type Kind int
+
+const (
+	// UnsignedCommit is a commit without a signature that counts.
+	UnsignedCommit Kind = iota
+	// UnsignedTag is a tag without one, or one that nobody can sign.
+	UnsignedTag
+	// MissingTag is a revision that no tag leads to.
+	MissingTag
+)
+
+// parting is what stands between the revision, in which there is no space, and the rest of a message, by Kind.
+var parting = []string{UnsignedCommit: " is not verified: ", UnsignedTag: " is not verified by its tag: ", MissingTag: " is not verified, without a tag: "}
 
 // Message returns the text of the conditions about a Refusal; Refused reads it.
-func (r Refusal) Message() string { return r.Revision + notVerified + r.Why }
+func (r Refusal) Message() string { return r.Revision + parting[r.Kind] + r.Why }
 
 // Refused returns the revision that a source does not take, as it is not verified; zero for none.
 func Refused(r *sourcev1.GitRepository) Refusal {
@@ -165,9 +179,10 @@ func Refused(r *sourcev1.GitRepository) Refusal {
 	if r.Spec.Verification == nil || c == nil || c.Status != metav1.ConditionFalse {
 		return Refusal{}
 	}
-	revision, why, found := strings.Cut(c.Message, notVerified)
-	if !found || strings.ContainsAny(revision, " \n") {
-		return Refusal{}
+	for kind, between := range parting {
+		if revision, why, found := strings.Cut(c.Message, between); found && !strings.ContainsAny(revision, " \n") {
+			return Refusal{Revision: revision, Kind: Kind(kind), Why: why}
+		}
 	}
-	return Refusal{Revision: revision, Why: why}
+	return Refusal{}
 }

@@ -105,6 +105,8 @@ func TestUnverified(t *testing.T) {
 // TestRefused: what a source does not take is known by the message of its condition.
 func TestRefused(t *testing.T) {
 	refusal := provenance.Refusal{Revision: "main@sha1:1", Why: "the commit is not signed"}
+	tagged := provenance.Refusal{Revision: "v1@sha1:1", Kind: provenance.UnsignedTag, Why: "the tag is not verified: x"}
+	tagless := provenance.Refusal{Revision: "main@sha1:1", Kind: provenance.MissingTag, Why: "name one"}
 	const plain = "the Secret shop/signers is not there"
 	for name, tc := range map[string]struct {
 		asked   bool
@@ -113,6 +115,8 @@ func TestRefused(t *testing.T) {
 		want    provenance.Refusal
 	}{
 		"a revision":                 {true, metav1.ConditionFalse, refusal.Message(), refusal},
+		"by its tag":                 {true, metav1.ConditionFalse, tagged.Message(), tagged},
+		"by no tag":                  {true, metav1.ConditionFalse, tagless.Message(), tagless},
 		"the Secret":                 {true, metav1.ConditionFalse, plain, provenance.Refusal{}},
 		"the Secret, in other words": {true, metav1.ConditionFalse, "a key is not verified: x", provenance.Refusal{}},
 		"nothing":                    {true, metav1.ConditionTrue, refusal.Message(), provenance.Refusal{}},

@@ -69,7 +69,7 @@ func (v verifier) verify(s *state, tree *git.Tree) error {
 			return err
 		}
 		if name, isTag := strings.CutPrefix(s.commit.Reference, tags); isTag && name != tag.Name {
-			return s.refused("the tag %s was signed as %q: somebody has given it another name", name, tag.Name)
+			return s.refused(provenance.UnsignedTag, "the tag %s was signed as %q: somebody has given it another name", name, tag.Name)
 		}
 	}
 	if verify.VerifyHEAD() {
@@ -88,15 +88,19 @@ func (v verifier) signer(s *state, what string, object signed.Object, err error)
 		return nil, loop.Retry(sourcev1.GitOperationFailedReason, fmt.Errorf("the tag of %s was moved during the fetch", s.commit.Revision().Short()))
 	case errors.Is(err, git.ErrNoTag) && strings.HasPrefix(s.commit.Reference, tags):
 		name := strings.TrimPrefix(s.commit.Reference, tags)
-		return nil, s.refused("%s is a lightweight tag, which nobody can sign: git tag -s -f %s, and push it", name, name)
+		return nil, s.refused(provenance.UnsignedTag, "%s is a lightweight tag, which nobody can sign: git tag -s -f %s, and push it", name, name)
 	case errors.Is(err, git.ErrNoTag):
-		return nil, s.refused("spec.verify.mode %s needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", s.object.Spec.Verification.GetMode())
+		return nil, s.refused(provenance.MissingTag, "spec.verify.mode %s needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", s.object.Spec.Verification.GetMode())
 	case err != nil:
 		return nil, s.classify(err)
 	}
 	who, err := s.keys.Verify(object.Text, object.Signature, v.clock.Now())
 	if err != nil {
-		return nil, s.refused("%s", said(what, err))
+		kind := provenance.UnsignedCommit
+		if what == "tag" {
+			kind = provenance.UnsignedTag
+		}
+		return nil, s.refused(kind, "%s", said(what, err))
 	}
 	return &provenance.Signature{Key: who.Key, Name: who.Name, Signed: who.Signed}, nil
 }
@@ -105,8 +109,8 @@ func (v verifier) signer(s *state, what string, object signed.Object, err error)
 const tags = "refs/tags/"
 
 // refused returns the error about a revision that is not verified.
-func (s *state) refused(format string, args ...any) error {
-	refusal := provenance.Refusal{Revision: s.commit.Revision().String(), Why: fmt.Sprintf(format, args...)}
+func (s *state) refused(kind provenance.Kind, format string, args ...any) error {
+	refusal := provenance.Refusal{Revision: s.commit.Revision().String(), Kind: kind, Why: fmt.Sprintf(format, args...)}
 	return loop.Waiting(sourcev1.VerificationError, s.interval, errors.New(refusal.Message()))
 }
 

@@ -35,10 +35,7 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
 	case sourcev1.VerificationError:
-		if r, ofGit := of.(*sourcev1.GitRepository); ofGit {
-			return verificationNext(r, ready.Message) + ", then: " + again
-		}
-		return "put right what it says, then: " + again
+		return verificationNext(r) + ", then: " + again
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":
@@ -49,19 +46,20 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 }
 
 // verificationNext returns what to do about a revision, or keys, with which nothing can be verified.
-func verificationNext(r *sourcev1.GitRepository, message string) string {
-	edit := "flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
-	switch {
-	case r.Spec.Verification == nil:
+func verificationNext(r *sourcev1.GitRepository) string {
+	if r.Spec.Verification == nil {
 		return "put right what it says"
-	case provenance.Refused(r).Revision == "": // it is about the Secret
-		return "put the public keys whose signatures count into the Secret " + r.Spec.Verification.SecretRef.Name + inNamespace(r.Namespace)
-	case strings.Contains(message, "spec.verify.mode"):
-		return "correct spec.ref or spec.verify.mode: " + edit
-	case strings.Contains(message, "lightweight tag"), strings.Contains(message, "the tag"):
-		return "have the tag signed with one of the keys of the Secret " + r.Spec.Verification.SecretRef.Name + ", or add the signer's public key there"
+	}
+	secret, refused := r.Spec.Verification.SecretRef.Name, provenance.Refused(r)
+	switch {
+	case refused.Revision == "": // it is about the Secret
+		return "put the public keys whose signatures count into the Secret " + secret + inNamespace(r.Namespace)
+	case refused.Kind == provenance.MissingTag:
+		return "correct spec.ref or spec.verify.mode: flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
+	case refused.Kind == provenance.UnsignedTag:
+		return "have the tag signed with one of the keys of the Secret " + secret + ", or add the signer's public key there"
 	default:
-		return "have the commit signed with one of the keys of the Secret " + r.Spec.Verification.SecretRef.Name + ", or add the signer's public key there"
+		return "have the commit signed with one of the keys of the Secret " + secret + ", or add the signer's public key there"
 	}
 }
 

@@ -1,0 +1,40 @@
+package remark_test
+
+import (
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/policies/provenance"
+)
+
+// TestWhatIsNotVerified: what to do follows from what is wrong, and not from what signers and tags are called.
+func TestWhatIsNotVerified(t *testing.T) {
+	const again = ", then: flotilla reconcile source git app -n shop"
+	signed := func(what string) string {
+		return "have the " + what + " signed with one of the keys of the Secret signers, or add the signer's public key there" + again
+	}
+	refusal := func(kind provenance.Kind, why string) string {
+		return provenance.Refusal{Revision: "main@sha1:1", Kind: kind, Why: why}.Message()
+	}
+	for name, tc := range map[string]struct{ says, want string }{
+		"the commit":                        {refusal(provenance.UnsignedCommit, "the commit is not signed"), signed("commit")},
+		"the commit, by somebody so called": {refusal(provenance.UnsignedCommit, "the commit is signed by the tag of spec.verify.mode, which is not among those of the Secret"), signed("commit")},
+		"the tag":                           {refusal(provenance.UnsignedTag, "the tag is not signed"), signed("tag")},
+		"a tag of a name that misleads":     {refusal(provenance.UnsignedTag, "spec.verify.mode is a lightweight tag, which nobody can sign"), signed("tag")},
+		"no tag":                            {refusal(provenance.MissingTag, "spec.verify.mode Tag needs a signed tag"), "correct spec.ref or spec.verify.mode: flotilla edit gitrepository app -n shop" + again},
+		"the Secret":                        {"the Secret shop/signers of spec.verify.secretRef is not there", "put the public keys whose signatures count into the Secret signers -n shop" + again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+			r.Spec.Verification = &sourcev1.GitRepositoryVerification{SecretRef: meta.LocalObjectReference{Name: "signers"}}
+			r.Status.Conditions = []metav1.Condition{{Type: sourcev1.SourceVerifiedCondition, Status: metav1.ConditionFalse, Message: tc.says}}
+			if got := remark.RepositoryNext(r, &metav1.Condition{Reason: sourcev1.VerificationError, Message: tc.says}); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
