@@ -2,6 +2,7 @@ package commitstatus
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -53,6 +54,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&policyv1alpha1.ClusterPropagationPolicy{}, ofRule, byOwner).
 		Watches(&policyv1alpha1.OverridePolicy{}, ofRule, byOwner).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, ofRule, byOwner).
+		Watches(&kustomizev1.Kustomization{}, wakes.whenAnotherHoldsIt()).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		Watches(&clusterv1alpha1.Cluster{}, wakes.whenClaimsStay()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
@@ -141,6 +143,47 @@ func (w wakes) ofRule(_ context.Context, obj client.Object) []reconcile.Request 
 		requests = append(requests, reconcile.Request{NamespacedName: key})
 	}
 	return requests
+}
+
+// whenAnotherHoldsIt wakes the Kustomizations of objects that another one comes to hold, too, or gives up, goes on to apply or is
+// suspended with.
+func (w wakes) whenAnotherHoldsIt() handler.EventHandler {
+	wake := func(of client.Object, turned []inventory.Entry, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, e := range turned {
+			for _, key := range w.followed.owners(e.ID) {
+				if key != client.ObjectKeyFromObject(of) {
+					queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
+				}
+			}
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.ObjectNew, turned(e.ObjectOld, e.ObjectNew), queue)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.Object, holding(e.Object), queue)
+		},
+	}
+}
+
+// turned are the objects that one of two versions of a Kustomization applies, and the other one does not.
+func turned(before, after client.Object) []inventory.Entry {
+	diff := inventory.Compare(holding(before), holding(after))
+	return slices.Concat(diff.Added, diff.Removed)
+}
+
+// holding are the objects that a Kustomization applies at each interval: none of one that is suspended, or being deleted.
+func holding(obj client.Object) []inventory.Entry {
+	ks, ok := obj.(*kustomizev1.Kustomization)
+	if !ok || ks.Spec.Suspend || ks.DeletionTimestamp != nil {
+		return nil
+	}
+	entries, err := inventory.Read(ks.Status.Inventory)
+	if err != nil {
+		return nil // whoever applies it reports that
+	}
+	return entries
 }
 
 // whenClaimsStay wakes the Kustomizations of claims that stay in a cluster, or do so no more.

@@ -157,3 +157,46 @@ func TestWhosePoliciesAreNews(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAnotherOneComesToHold: that another Kustomization holds an object, too, or does no longer, concerns the commit of who has it.
+func TestWhatAnotherOneComesToHold(t *testing.T) {
+	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), nil, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	role := inventory.Entry{ID: inventory.ID{GroupKind: schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, Namespace: "shop", Name: "web"}, Version: "v1"}
+	owner := client.ObjectKey{Namespace: "flux-system", Name: "web"}
+	r.followed.own(owner, []inventory.Entry{role}, nil)
+	version := func(name string, change func(*kustomizev1.Kustomization), entries ...inventory.Entry) *kustomizev1.Kustomization {
+		ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: name}}
+		ks.Status.Inventory = inventory.Record(entries)
+		if change != nil {
+			change(ks)
+		}
+		return ks
+	}
+	suspend := func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true }
+	itself := []reconcile.Request{{NamespacedName: owner}}
+	for name, tc := range map[string]struct {
+		was, is *kustomizev1.Kustomization // nil: it is gone
+		want    []reconcile.Request
+	}{
+		"it comes to hold it":    {version("other", nil), version("other", nil, role), itself},
+		"it gives it up":         {version("other", nil, role), version("other", nil), itself},
+		"it is suspended":        {version("other", nil, role), version("other", suspend, role), itself},
+		"it goes on":             {version("other", suspend, role), version("other", nil, role), itself},
+		"it is gone":             {version("other", nil, role), nil, itself},
+		"it has it, as before":   {version("other", nil, role), version("other", nil, role), nil},
+		"it is the one itself":   {version("web", nil), version("web", nil, role), nil},
+		"it was suspended, gone": {version("other", suspend, role), nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			queue, handler := &woken{}, wakes{hub: r.hub, followed: r.followed}.whenAnotherHoldsIt()
+			if tc.is == nil {
+				handler.Delete(t.Context(), event.DeleteEvent{Object: tc.was}, queue)
+			} else {
+				handler.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.was, ObjectNew: tc.is}, queue)
+			}
+			if diff := cmp.Diff(tc.want, queue.requests); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

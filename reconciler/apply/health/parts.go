@@ -28,7 +28,8 @@ import (
 // Parts returns a part for each of the entries that the owner applied and that a policy propagates, or is about to,
 // for Namespaces, and for volume claims that stay in clusters. The labels of an object decide whether
 // the owner applied it. That it is among the entries is no evidence, as these come from a status that a tenant may
-// be able to write. It reads caches only.
+// be able to write. It reads caches, and
+// without one what two sources hold.
 func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
 	policies, err := r.policies(ctx, r.Hub)
 	if err != nil {
@@ -83,7 +84,17 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(parts, missing(owner, entries, policies, names), rollup.Alongside(around, parts), rest), nil
+	parts = slices.Concat(parts, missing(owner, entries, policies, names), rollup.Alongside(around, parts), rest)
+	both, err := shared(ctx, r.Deps, owner, entries)
+	if err != nil {
+		return nil, err
+	}
+	return append(parts, slices.DeleteFunc(both, func(p rollup.Part) bool { return tells(parts, p) })...), nil
+}
+
+// tells reports whether one of the parts says the same of an object.
+func tells(parts []rollup.Part, p rollup.Part) bool {
+	return slices.ContainsFunc(parts, func(has rollup.Part) bool { return has.Object == p.Object && has.Reason == p.Reason })
 }
 
 // besides returns the parts that do not come from a template's health: claims that are kept, policies that are not
