@@ -1,0 +1,214 @@
+package sops
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// metadata is what a file says of how it is encrypted.
+type metadata struct {
+	recipients []recipient
+	// mac is the encrypted hash of all values, and modified is what it is bound to.
+	mac, modified string
+	// onlyEncrypted says that the hash is of the values alone that are encrypted.
+	onlyEncrypted bool
+	rule          rule
+}
+
+// recipient is a key that a file is encrypted for.
+type recipient struct {
+	kind, name string
+	wrapped    string // the key of the file, encrypted for the recipient
+}
+
+const (
+	kindAge = "age"
+	kindPGP = "PGP"
+)
+
+// kinds are the lists of recipients in a file: of what kind they are, and which field has their name.
+var kinds = []struct{ list, kind, name string }{
+	{"age", kindAge, "recipient"},
+	{"pgp", kindPGP, "fp"},
+	{"kms", "AWS KMS", "arn"},
+	{"gcp_kms", "GCP KMS", "resource_id"},
+	{"azure_kv", "Azure Key Vault", "vault_url"},
+	{"hc_vault", "Vault", "vault_address"},
+	{"hckms", "Huawei Cloud KMS", "key_id"},
+}
+
+// String returns a recipient as people know it.
+func (r recipient) String() string {
+	if r.kind == kindAge {
+		return clip(r.name)
+	}
+	return strings.TrimSpace(r.kind + " " + clip(r.name))
+}
+
+// maxName is how much of a text of a file an error shows, in bytes, and maxRecipients how many recipients.
+const (
+	maxName       = 80
+	maxRecipients = 5
+)
+
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) > maxName {
+		text = strings.ToValidUTF8(text[:maxName], "") + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// named lists the recipients of a file for people.
+func (m metadata) named() string {
+	var out []string
+	for i, r := range m.recipients {
+		if i == maxRecipients {
+			out = append(out, "…")
+			break
+		}
+		out = append(out, r.String())
+	}
+	if len(out) == 0 {
+		return "nobody"
+	}
+	return strings.Join(out, ", ")
+}
+
+// readMetadata reads the metadata of a file, whose scalars are texts.
+func readMetadata(raw map[string]any) (metadata, error) {
+	text := func(key string) string { s, _ := raw[key].(string); return s }
+	m := metadata{mac: text("mac"), onlyEncrypted: strings.EqualFold(text("mac_only_encrypted"), "true")}
+	holder := raw
+	if groups, _ := raw["key_groups"].([]any); len(groups) > 1 {
+		return m, invalid("it needs keys of several groups (key_groups), which is not supported: have one group, and sops rotate it")
+	} else if len(groups) == 1 {
+		if holder, _ = groups[0].(map[string]any); holder == nil {
+			holder = raw
+		}
+	}
+	for _, k := range kinds {
+		list, _ := holder[k.list].([]any)
+		for _, entry := range list {
+			fields, _ := entry.(map[string]any)
+			name, _ := fields[k.name].(string)
+			wrapped, _ := fields["enc"].(string)
+			m.recipients = append(m.recipients, recipient{kind: k.kind, name: name, wrapped: wrapped})
+		}
+	}
+	modified, err := time.Parse(time.RFC3339, text("lastmodified"))
+	if err != nil {
+		return m, invalid("sops.lastmodified is no time")
+	}
+	m.modified = modified.Format(time.RFC3339)
+	m.rule, err = readRule(text)
+	return m, err
+}
+
+// rule says which values are encrypted, by the keys on the way to them.
+type rule struct {
+	matches   func(key string) bool
+	encrypted bool // what is said of a value on whose way a key matches
+	byComment bool // comments decide: what is encrypted is seen from each value alone
+}
+
+// defaultSuffix is that of the keys whose values are not encrypted, if a file says nothing else.
+const defaultSuffix = "_unencrypted"
+
+func readRule(text func(key string) string) (rule, error) {
+	found := rule{matches: suffixed(defaultSuffix)}
+	rules := 0
+	for _, known := range []struct {
+		key       string
+		encrypted bool
+	}{
+		{"unencrypted_suffix", false}, {"encrypted_suffix", true}, {"unencrypted_regex", false}, {"encrypted_regex", true},
+		{"unencrypted_comment_regex", false}, {"encrypted_comment_regex", true},
+	} {
+		value := text(known.key)
+		if value == "" {
+			continue
+		}
+		if rules++; rules > 1 {
+			return rule{}, invalid("its metadata has several rules of what is encrypted")
+		}
+		found = rule{encrypted: known.encrypted, matches: suffixed(value), byComment: strings.Contains(known.key, "comment")}
+		if strings.HasSuffix(known.key, "_regex") {
+			pattern, err := regexp.Compile(value)
+			if err != nil {
+				return rule{}, invalid("sops.%s is no regular expression", known.key)
+			}
+			found.matches = pattern.MatchString
+		}
+	}
+	return found, nil
+}
+
+func suffixed(suffix string) func(string) bool {
+	return func(key string) bool { return strings.HasSuffix(key, suffix) }
+}
+
+// encrypts reports whether a value is to be encrypted.
+func (r rule) encrypts(l leaf) bool {
+	if r.byComment {
+		return l.isText && sealedValue.MatchString(l.text)
+	}
+	for _, key := range l.path {
+		if r.matches(key) {
+			return r.encrypted
+		}
+	}
+	return !r.encrypted
+}
+
+// maxFlat is how many recipients of a kind a file in a flat format may have.
+const maxFlat = 1000
+
+// unflatten brings the metadata of a flat format, such as age__list_0__map_enc, into the form of the others. What it does
+// not know it leaves out.
+func unflatten(flat map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, value := range flat {
+		name, rest, isList := strings.Cut(key, "__list_")
+		if !isList {
+			out[key] = value
+			continue
+		}
+		number, field, _ := strings.Cut(rest, "__map_")
+		at, err := strconv.Atoi(number)
+		if err != nil || at < 0 || at >= maxFlat {
+			continue
+		}
+		list, _ := out[name].([]any)
+		for len(list) <= at {
+			list = append(list, map[string]any{})
+		}
+		list[at].(map[string]any)[field] = value
+		out[name] = list
+	}
+	return out
+}
+
+// fault is why a file cannot be opened.
+type fault struct {
+	is   error
+	text string
+}
+
+// Error implements error.
+func (f *fault) Error() string { return f.text }
+
+// Unwrap returns ErrInvalid or ErrNoKey.
+func (f *fault) Unwrap() error { return f.is }
+
+func invalid(format string, args ...any) error {
+	return &fault{ErrInvalid, fmt.Sprintf(format, args...)}
+}
