@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/flotilla-io/flotilla/sources/build/sealed"
 )
 
 // Job is a build that is run outside this process.
@@ -28,7 +30,7 @@ type Runner interface {
 // Faults returns the errors of builds in a fixed order: two processes of one
 // program refer to them by their index.
 func Faults() []error {
-	return []error{ErrPath, ErrEmpty, ErrInvalid, ErrDuplicate, ErrRefused, ErrTooLarge, ErrKustomize, ErrSubstitute}
+	return []error{ErrPath, ErrEmpty, ErrInvalid, ErrDuplicate, ErrRefused, ErrTooLarge, ErrKustomize, ErrSubstitute, sealed.ErrSealed, sealed.ErrNoKey}
 }
 
 // errApart means that something should not be built in this process.
@@ -36,6 +38,9 @@ var errApart = errors.New("too large to be built in this process")
 
 // buildApart runs a job by the runner, and decodes the result.
 func (b *Builder) buildApart(ctx context.Context, job Job) ([]*unstructured.Unstructured, error) {
+	if in := &job.Input; in.Open != nil {
+		in.Opened = sealed.All(in.Open, in.Files)
+	}
 	texts, err := b.apart.Run(ctx, job)
 	if err != nil {
 		return nil, err

@@ -14,10 +14,12 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/flotilla-io/flotilla/sources/build/sealed"
 )
 
-// Errors that callers branch on. Every error of a build is one of these, except
-// for that of a context that ended. They are about the files and not about this
+// Errors that callers branch on. Every error of a build is one of these, or of
+// package sealed, except for that of a context that ended. They are about the files and not about this
 // machine, so that a retry with the same files does not help.
 var (
 	// ErrPath means that the path is not among the files.
@@ -86,6 +88,11 @@ type Input struct {
 	// Reveal is called with each text in an object that shows a value of
 	// Spec.Secrets, even if the build fails; it may be nil.
 	Reveal func(text string)
+	// Open opens encrypted files. If it is nil, those are read as they are, except
+	// for those in Opened.
+	Open sealed.Opener
+	// Opened are encrypted files that were opened before, by their path.
+	Opened map[string]sealed.File
 }
 
 // Spec has the fields of a Flux Kustomization that change what is built, with
@@ -186,6 +193,7 @@ func (b *Builder) BuildFrom(ctx context.Context, tree *Tree, in Input) ([]*unstr
 func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in Input) ([]*unstructured.Unstructured, error) {
 	i := newInspection(tree, reads, b.limits)
 	i.ended, i.bounded = ctx.Err, b.apart != nil
+	i.files.sealed = sealed.New(in.Open, in.Opened)
 	root, err := i.folder(in.Path)
 	if err != nil {
 		return nil, err
@@ -195,7 +203,7 @@ func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in In
 		return nil, err
 	}
 	if !i.plain.doubt {
-		return b.objects(ctx, i.plain.objects, in)
+		return b.objects(ctx, i.plain.objects, in, i.files.sealed.Texts())
 	}
 	if i.bounded && !i.small() {
 		return nil, errApart
@@ -206,7 +214,7 @@ func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in In
 	if err != nil {
 		return nil, i.explain(err)
 	}
-	return b.objects(ctx, nodes, in)
+	return b.objects(ctx, nodes, in, i.files.sealed.Texts())
 }
 
 // plan is the input of kustomize.

@@ -23,7 +23,7 @@ type document struct {
 // documents checks a file and returns its documents, without empty ones.
 func (i *inspection) documents(name string) ([]document, error) {
 	content, _ := i.files.read(name)
-	if err := stored(name, content); err != nil {
+	if err := stored(i.files, name, content); err != nil {
 		return nil, err
 	}
 	docs, err := i.parse(content)
@@ -54,14 +54,18 @@ func (i *inspection) use(name string) error {
 	if i.bytes += len(content); i.bytes > i.limits.Bytes {
 		return fmt.Errorf("%s: %w: the files that are used have more than %d bytes, counted as often as they are used", trim(name), ErrTooLarge, i.limits.Bytes)
 	}
-	return stored(name, content)
+	return stored(i.files, name, content)
 }
 
 // pointer is how a file begins that Git LFS puts in the place of the one that it stores elsewhere.
 const pointer = "version https://git-lfs.github.com/spec/"
 
-// stored returns an error for a file whose content is not in the source: what would be applied instead is its address.
-func stored(name string, content []byte) error {
+// stored returns an error for a file whose content is not in the source, as what would be applied instead is its address,
+// and for an encrypted one that cannot be opened.
+func stored(files *memory, name string, content []byte) error {
+	if err := files.sealed.Fault(trim(name)); err != nil {
+		return err
+	}
 	if bytes.HasPrefix(content, []byte(pointer)) {
 		return fmt.Errorf("%s: %w: Git LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit (git lfs untrack, git add --renormalize), or annotate the GitRepository with %s: \"true\"", trim(name), ErrInvalid, gitopsv1alpha1.LFSAnnotation)
 	}

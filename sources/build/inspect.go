@@ -333,27 +333,37 @@ func (s scope) text(field, text string) error {
 }
 
 func (s scope) generators(k types.Kustomization) error {
-	var sources []types.KvPairSources
 	for _, g := range k.ConfigMapGenerator {
-		sources = append(sources, g.KvPairSources)
+		if err := s.generator(g.KvPairSources, false); err != nil {
+			return err
+		}
 	}
 	for _, g := range k.SecretGenerator {
-		sources = append(sources, g.KvPairSources)
-	}
-	for _, source := range sources {
-		for _, entry := range source.FileSources {
-			if _, file, named := strings.Cut(entry, "="); named {
-				entry = file
-			}
-			if err := s.generatorFile(entry); err != nil {
-				return err
-			}
+		if err := s.generator(g.KvPairSources, true); err != nil {
+			return err
 		}
-		// Here a '=' is part of the path: kustomize reads the entry as it is.
-		for _, entry := range append(slices.Clone(source.EnvSources), source.EnvSource) {
-			if err := s.generatorFile(entry); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// generator checks the files of a generator. Only those of Secrets are opened if
+// they are encrypted.
+func (s scope) generator(source types.KvPairSources, secret bool) error {
+	for _, entry := range source.FileSources {
+		key, file, named := strings.Cut(entry, "=")
+		if !named {
+			file, key = entry, path.Base(entry)
+		}
+		s.files.sealed.Used(path.Join(trim(s.dir), file), secret, key)
+		if err := s.generatorFile(file); err != nil {
+			return err
+		}
+	}
+	// Here a '=' is part of the path: kustomize reads the entry as it is.
+	for _, entry := range append(slices.Clone(source.EnvSources), source.EnvSource) {
+		s.files.sealed.Used(path.Join(trim(s.dir), entry), secret, "")
+		if err := s.generatorFile(entry); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -10,14 +10,17 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/flotilla-io/flotilla/sources/build/sealed"
 )
 
 // memory is a read-only file system for kustomize with only the source's files.
 // Paths are absolute.
 type memory struct {
 	*Tree
-	extra map[string][]byte // goes before files
-	reads *Reads            // records what is read; nil for no record
+	extra  map[string][]byte // goes before files
+	reads  *Reads            // records what is read; nil for no record
+	sealed *sealed.Files     // those that are encrypted
 }
 
 var _ filesys.FileSystem = (*memory)(nil)
@@ -26,17 +29,18 @@ var errReadOnly = errors.New("the file system of a build is read only")
 
 // with returns the file system with one file replaced or added.
 func (m *memory) with(name string, content []byte) *memory {
-	return &memory{Tree: m.Tree, extra: map[string][]byte{name: content}, reads: m.reads}
+	return &memory{Tree: m.Tree, extra: map[string][]byte{name: content}, reads: m.reads, sealed: m.sealed}
 }
 
-// read returns a file's content, which must not be changed.
+// read returns a file's content, which must not be changed; of an encrypted one
+// what it holds, if it can be opened.
 func (m *memory) read(name string) ([]byte, bool) {
 	if own, ok := m.extra[name]; ok {
 		return own, true
 	}
 	m.reads.note(m.Tree, contents, name)
 	data, ok := m.files[strings.TrimPrefix(name, "/")]
-	return data, ok
+	return m.sealed.Content(strings.TrimPrefix(name, "/"), data), ok
 }
 
 // list returns the names in a directory, which must not be changed; false if it

@@ -9,6 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-io/flotilla/sources/build/disclosure"
 )
 
 // SubstituteKey is a label or annotation of Flux: with the value
@@ -20,7 +22,7 @@ const (
 
 // objects returns what was built as objects, with variables replaced and metadata
 // added, checked and sorted.
-func (b *Builder) objects(ctx context.Context, built []*yaml.Node, in Input) ([]*unstructured.Unstructured, error) {
+func (b *Builder) objects(ctx context.Context, built []*yaml.Node, in Input, texts *disclosure.Texts) ([]*unstructured.Unstructured, error) {
 	if len(built) > b.limits.Objects {
 		return nil, fmt.Errorf("%w: %d objects, %d are allowed", ErrTooLarge, len(built), b.limits.Objects)
 	}
@@ -34,7 +36,7 @@ func (b *Builder) objects(ctx context.Context, built []*yaml.Node, in Input) ([]
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		object, err := b.object(node, variables)
+		object, err := b.object(node, variables, texts, spec.SecretAnnotation)
 		if err != nil {
 			return nil, err
 		}
@@ -46,16 +48,18 @@ func (b *Builder) objects(ctx context.Context, built []*yaml.Node, in Input) ([]
 	return out, distinct(out)
 }
 
-func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.Unstructured, error) {
+func (b *Builder) object(node *yaml.Node, variables *variables, texts *disclosure.Texts, annotation SecretAnnotation) (*unstructured.Unstructured, error) {
 	id := text(child(node, "kind")) + " " + text(child(child(node, "metadata"), "name"))
 	in := reader{left: b.limits.Document, depth: 2 * b.limits.Depth}
 	content, err := in.value(node)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
-	mark := ""
+	mark := texts.MarkFor(content, annotation.InName, annotation.InFields)
 	if variables != nil && !keepsVariables(content) {
-		mark = variables.annotationFor(content)
+		if own := variables.annotationFor(content); mark != annotation.InName && own != "" {
+			mark = own
+		}
 		if content, err = variables.replace(content, b.limits.Document); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
@@ -73,8 +77,8 @@ func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.U
 	case strings.ContainsFunc(object.GetName()+object.GetNamespace(), strange):
 		return nil, fmt.Errorf("%q: %w: the name holds characters that cannot be seen", id, ErrInvalid)
 	}
-	if mark != "" {
-		merge(object.GetAnnotations, object.SetAnnotations, map[string]string{variables.annotation.Key: mark})
+	if mark != "" && annotation.Key != "" {
+		merge(object.GetAnnotations, object.SetAnnotations, map[string]string{annotation.Key: mark})
 	}
 	return object, nil
 }

@@ -24,6 +24,9 @@ func (s scope) plugins(field string, entries []string) error {
 			if content, found = s.files.read(name); !found {
 				return s.missing(field, entry)
 			}
+			if err := stored(s.files, name, content); err != nil {
+				return err
+			}
 		}
 		docs, err := s.parse(content)
 		if err != nil {

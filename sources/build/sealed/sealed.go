@@ -1,0 +1,157 @@
+// Package sealed keeps the encrypted files of one build, and as what they are read.
+//
+// In go files, and what opens them; out comes what a build reads of them, or an error that names the file. It holds no keys,
+// and decrypts nothing itself.
+package sealed
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/flotilla-io/flotilla/sources/build/disclosure"
+)
+
+// Errors of files.
+var (
+	// ErrSealed means that an encrypted file cannot be opened.
+	ErrSealed = errors.New("cannot be decrypted")
+	// ErrNoKey means that the key for an encrypted file is missing.
+	ErrNoKey = errors.New("no key decrypts it")
+)
+
+// Opener opens an encrypted file; nil for one that is not encrypted.
+type Opener func(name string, content []byte) *File
+
+// File is an encrypted file that was opened.
+type File struct {
+	// Content is what it holds, in its format.
+	Content []byte
+	// Data is what it holds if it is of no format, and Content only JSON around that;
+	// nil for none.
+	Data []byte
+	// Values are the values that were encrypted.
+	Values []string
+	// Fault says why it cannot be opened; empty if it can. NoKey says that another key
+	// may open it.
+	Fault string
+	NoKey bool
+}
+
+// Files are the encrypted files of one build. Nil ones are read as they are.
+type Files struct {
+	open Opener
+
+	mu    sync.Mutex
+	files map[string]*File // also nil, for those that are not encrypted
+	asIs  map[string]bool  // files that stay encrypted
+	bare  map[string]bool  // files of which Data is wanted
+}
+
+// New returns the encrypted files of a build, which are opened when they are first read; known are opened already. It returns
+// nil if both are nil.
+func New(open Opener, known map[string]File) *Files {
+	if open == nil && known == nil {
+		return nil
+	}
+	f := &Files{open: open, files: map[string]*File{}, asIs: map[string]bool{}, bare: map[string]bool{}}
+	if open == nil {
+		f.open = func(string, []byte) *File { return nil }
+	}
+	for name, file := range known {
+		f.files[name] = &file
+	}
+	return f
+}
+
+// All opens all encrypted files, so that a build elsewhere needs no key.
+func All(open Opener, contents map[string][]byte) map[string]File {
+	out := map[string]File{}
+	for name, content := range contents {
+		if file := open(name, content); file != nil {
+			out[name] = *file
+		}
+	}
+	return out
+}
+
+// Used notes for what a generator uses a file: a Secret has under key what the file
+// holds, and a ConfigMap has it as it is.
+func (f *Files) Used(name string, bySecret bool, key string) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !bySecret:
+		f.asIs[name] = true
+	case !strings.HasSuffix(key, "json"): // .json and .dockerconfigjson
+		f.bare[name] = true
+	}
+}
+
+// file returns an encrypted file; nil for one that is none, or stays encrypted.
+func (f *Files) file(name string, content []byte) *File {
+	if f.asIs[name] {
+		return nil
+	}
+	file, known := f.files[name]
+	if !known {
+		file = f.open(name, content)
+		f.files[name] = file
+	}
+	return file
+}
+
+// Content returns what is to be read of a file.
+func (f *Files) Content(name string, content []byte) []byte {
+	if f == nil {
+		return content
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch file := f.file(name, content); {
+	case file == nil || file.Fault != "":
+		return content
+	case f.bare[name] && file.Data != nil:
+		return file.Data
+	default:
+		return file.Content
+	}
+}
+
+// Fault returns why a file that was read cannot be opened.
+func (f *Files) Fault(name string) error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file := f.files[name]
+	switch {
+	case file == nil || file.Fault == "" || f.asIs[name]:
+		return nil
+	case file.NoKey:
+		return fmt.Errorf("%s: %w: %s", name, ErrNoKey, file.Fault)
+	default:
+		return fmt.Errorf("%s: %w: %s", name, ErrSealed, file.Fault)
+	}
+}
+
+// Texts returns what was encrypted in the files that were read; nil for nothing.
+func (f *Files) Texts() *disclosure.Texts {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var values []string
+	for name, file := range f.files {
+		if file != nil && !f.asIs[name] {
+			values = append(values, file.Values...)
+		}
+	}
+	return disclosure.NewTexts(values)
+}
