@@ -1,8 +1,9 @@
 // Package builder builds the objects of Kustomizations from artifacts.
 //
-// In go a Kustomization, the digest of an artifact in a store, and the client that reads its variables; out come
+// In go a Kustomization, the digest of an artifact in a store, and the client that reads its variables and keys; out come
 // objects with the labels of their owner, or an error with the class and reason that the Kustomization
-// reports. It reads ConfigMaps and Secrets of variables and writes nothing.
+// reports. It reads ConfigMaps and Secrets of variables and keys and writes nothing. Neither keys nor what they decrypt
+// are in an error.
 package builder
 
 import (
@@ -31,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/refusals"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
+	"github.com/flotilla-io/flotilla/sources/build/sealed"
 )
 
 // Reasons of our own, next to Flux's.
@@ -69,6 +71,9 @@ type Input struct {
 	Reveal func(text string)
 	// Omitted is called with each part of an object that is not applied as the files have it; it may be nil.
 	Omitted func(object string, o omissions.Omission)
+	// Encrypted is called with each encrypted file, which is then built with stand-ins for what it holds: no key is needed.
+	// If it is nil, files are decrypted as the Kustomization says.
+	Encrypted func(file string)
 }
 
 // Artifacts open what sources fetched, by its digest.
@@ -159,16 +164,23 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	if err != nil {
 		return nil, nil, err
 	}
+	decryption, err := decryptionOf(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
 	spec := specOf(in.Kustomization, variables)
 	spec.StrictVariables, spec.Secrets = o.StrictVariables, secret
-	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal})
+	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.open})
+	if err == nil {
+		err = decryption.finish(objects)
+	}
 	switch {
 	case err == nil:
 		objects, err = in.prepare(objects)
 	case errors.Is(err, build.ErrPath):
 		err = fmt.Errorf("%w%s", err, meant(files, in.Kustomization.Spec.Path))
 	}
-	return objects, reads, err
+	return objects, reads, decryption.clean(err)
 }
 
 // Same reports whether the artifact of in holds the same as the artifact with the digest from, in all that
@@ -230,12 +242,14 @@ var buildReasons = []struct {
 	{build.ErrRefused, meta.BuildFailedReason},
 	{build.ErrKustomize, meta.BuildFailedReason},
 	{build.ErrSubstitute, meta.BuildFailedReason},
+	{sealed.ErrSealed, meta.BuildFailedReason},
+	{sealed.ErrNoKey, meta.BuildFailedReason},
 }
 
 // classifyBuild makes an error stalled that the same files would cause again. Where variables come from
-// ConfigMaps or Secrets, most errors may pass when these change, so they are tried again.
+// ConfigMaps or Secrets, most errors may pass when these change, so they are tried again, and so may a missing key.
 func classifyBuild(in Input, err error) error {
-	varies := in.Kustomization.Spec.PostBuild != nil && len(in.Kustomization.Spec.PostBuild.SubstituteFrom) > 0
+	varies := errors.Is(err, sealed.ErrNoKey) || in.Kustomization.Spec.PostBuild != nil && len(in.Kustomization.Spec.PostBuild.SubstituteFrom) > 0
 	for _, known := range buildReasons {
 		switch {
 		case !errors.Is(err, known.is):

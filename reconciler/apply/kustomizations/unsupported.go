@@ -6,13 +6,22 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
+// sopsProvider is the provider of decryption.
+const sopsProvider = "sops"
+
 // Unsupported returns the first field that asks for something unsupported, and what to do instead; empty for none.
 func Unsupported(spec kustomizev1.KustomizationSpec) (field, instead string) {
 	switch {
 	case spec.KubeConfig != nil:
 		return "spec.kubeConfig", "propagate to member clusters with a PropagationPolicy"
-	case spec.Decryption != nil:
-		return "spec.decryption", "commit no encrypted manifests, or decrypt them before they are committed"
+	case spec.Decryption != nil && spec.Decryption.Provider != sopsProvider:
+		return "spec.decryption.provider " + spec.Decryption.Provider, "use " + sopsProvider
+	case spec.Decryption != nil && spec.Decryption.ServiceAccountName != "":
+		return "spec.decryption.serviceAccountName", "it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef"
+	case spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
+		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a GitRepository"
+	default:
+		return "", ""
 	}
 	if _, followed := origins.KindOf(spec.SourceRef.Kind); !followed {
 		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a " + origins.Names()

@@ -207,7 +207,7 @@ func (d *Deletions) deleted(obj client.Object, kind schema.GroupKind) {
 // Referred enqueues a full run of the Kustomizations that refer to a ConfigMap or Secret which changed.
 func (d *Deletions) Referred(ctx context.Context, kind string, key client.ObjectKey) {
 	users := d.Find(ctx, func(ks *kustomizev1.Kustomization) bool {
-		return ks.Namespace == key.Namespace && ks.Spec.PostBuild != nil && slices.Contains(namesOf(ks.Spec.PostBuild.SubstituteFrom), kind+"/"+key.Name)
+		return ks.Namespace == key.Namespace && slices.Contains(referredBy(ks.Spec), kind+"/"+key.Name)
 	})
 	for _, user := range users {
 		d.States.Again(user.NamespacedName)
@@ -215,10 +215,16 @@ func (d *Deletions) Referred(ctx context.Context, kind string, key client.Object
 	}
 }
 
-func namesOf(refs []kustomizev1.SubstituteReference) []string {
+// referredBy lists the ConfigMaps and Secrets that a build reads: those of variables, and that of keys.
+func referredBy(spec kustomizev1.KustomizationSpec) []string {
 	var out []string
-	for _, ref := range refs {
-		out = append(out, ref.Kind+"/"+ref.Name)
+	if post := spec.PostBuild; post != nil {
+		for _, ref := range post.SubstituteFrom {
+			out = append(out, ref.Kind+"/"+ref.Name)
+		}
+	}
+	if spec.Decryption != nil && spec.Decryption.SecretRef != nil {
+		out = append(out, "Secret/"+spec.Decryption.SecretRef.Name)
 	}
 	return out
 }

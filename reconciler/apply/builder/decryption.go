@@ -1,0 +1,177 @@
+package builder
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/secrets"
+	"github.com/flotilla-io/flotilla/sources/build/sealed"
+	"github.com/flotilla-io/flotilla/sources/sops"
+)
+
+// decryption opens the encrypted files of one build. The keys stay in it: what is built elsewhere gets files that are open.
+type decryption struct {
+	keys   *sops.Keys // nil if the Kustomization names none
+	secret client.ObjectKey
+	// missing says why there are no keys.
+	missing string
+	// standsIn is called with each encrypted file, which is not opened then; nil to open it.
+	standsIn func(file string)
+	reveal   func(text string)
+	// opened are the values of all files that were opened, and hidden the same, to be left out of texts.
+	opened map[string]bool
+	hidden secrets.Values
+}
+
+// decryptionOf reads the keys of a Kustomization, as the account that it acts as.
+func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
+	d := &decryption{standsIn: in.Encrypted, reveal: in.Reveal, opened: map[string]bool{}}
+	spec := in.Kustomization.Spec.Decryption
+	switch {
+	case spec == nil:
+		d.missing = "spec.decryption is not set: set spec.decryption.provider to sops, and secretRef to a Secret with the private key as NAME.agekey or NAME.asc"
+		return d, nil
+	case in.Encrypted != nil:
+		return d, nil
+	case spec.SecretRef == nil:
+		d.missing = "spec.decryption.secretRef is not set: name a Secret with the private key as NAME.agekey or NAME.asc"
+		return d, nil
+	}
+	d.secret = client.ObjectKey{Namespace: in.Kustomization.Namespace, Name: spec.SecretRef.Name}
+	var secret corev1.Secret
+	err := in.As.Get(ctx, d.secret, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, loop.Waiting(meta.BuildFailedReason, min(in.Retry, awaited), fmt.Errorf("spec.decryption.secretRef: the Secret %s does not exist: create it, with the private key as NAME.agekey or NAME.asc", d.secret))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the Secret %s: %w", d.secret, err)
+	}
+	if d.keys, err = sops.ParseKeys(secret.Data); err != nil {
+		return nil, loop.Waiting(meta.BuildFailedReason, in.Retry, fmt.Errorf("spec.decryption.secretRef: the Secret %s: %w", d.secret, err))
+	}
+	return d, nil
+}
+
+// open is a sealed.Opener.
+func (d *decryption) open(name string, content []byte) *sealed.File {
+	file, err := sops.Read(content)
+	switch {
+	case err != nil:
+		return &sealed.File{Fault: err.Error()}
+	case file == nil:
+		return nil
+	case d.missing != "":
+		return &sealed.File{Fault: fmt.Sprintf("it is encrypted with SOPS for %s, and %s", file.Recipients(), d.missing)}
+	}
+	var plain sops.Plain
+	if d.standsIn != nil {
+		d.standsIn(name)
+		plain, err = file.Standing()
+	} else {
+		plain, err = file.Open(d.keys)
+	}
+	switch {
+	case errors.Is(err, sops.ErrNoKey):
+		return &sealed.File{NoKey: true, Fault: fmt.Sprintf("%s, and the Secret %s has the private key of %s: add the one that is missing, or add a recipient with sops updatekeys", err, d.secret, strings.Join(d.keys.Names(), ", "))}
+	case err != nil:
+		return &sealed.File{Fault: err.Error()}
+	}
+	for _, value := range plain.Values {
+		d.hide(value)
+	}
+	return &sealed.File{Content: plain.Content, Data: plain.Data, Values: plain.Values}
+}
+
+// hide keeps a value out of all texts.
+func (d *decryption) hide(value string) {
+	d.opened[value] = true
+	d.hidden.Keep(value)
+	if d.reveal != nil {
+		d.reveal(value)
+	}
+}
+
+// finish opens the files that Secrets hold, as base64, and hides what is in the data of those that were encrypted.
+func (d *decryption) finish(objects []*unstructured.Unstructured) error {
+	if d.keys == nil {
+		return nil
+	}
+	for _, obj := range objects {
+		data, _ := obj.Object["data"].(map[string]any)
+		if obj.GroupVersionKind() != (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(data)) {
+			text, _ := data[key].(string)
+			content, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				continue // prepare reports it
+			}
+			if d.opened[text] {
+				d.hide(string(content))
+			}
+			plain, err := d.held(key, content)
+			if err != nil {
+				return fmt.Errorf("%s: data.%s: %w", inventory.Describe(inventory.IDOf(obj)), key, err)
+			}
+			if plain != nil {
+				data[key] = base64.StdEncoding.EncodeToString(plain)
+			}
+		}
+	}
+	return nil
+}
+
+// held opens a file that a Secret holds; nil for one that is not encrypted.
+func (d *decryption) held(key string, content []byte) ([]byte, error) {
+	file := d.open(key, content)
+	switch {
+	case file == nil:
+		return nil, nil
+	case file.NoKey:
+		return nil, fmt.Errorf("%w: %s", sealed.ErrNoKey, file.Fault)
+	case file.Fault != "":
+		return nil, fmt.Errorf("%w: %s", sealed.ErrSealed, file.Fault)
+	case file.Data != nil && !strings.HasSuffix(key, "json"):
+		return file.Data, nil
+	default:
+		return file.Content, nil
+	}
+}
+
+// clean returns an error of a build without what was encrypted, which kustomize quotes.
+func (d *decryption) clean(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := d.hidden.Hide(err.Error()); text != err.Error() {
+		return &cleaned{err, text}
+	}
+	return err
+}
+
+// cleaned is an error in words that may be shown.
+type cleaned struct {
+	error
+	text string
+}
+
+// Error implements error.
+func (c *cleaned) Error() string { return c.text }
+
+// Unwrap returns the error, for what is decided by it.
+func (c *cleaned) Unwrap() error { return c.error }
