@@ -125,6 +125,9 @@ func built(report lint.Report) string {
 	if report.Unbuilt > 0 {
 		out += ", " + count(report.Unbuilt, "Kustomization") + " of other sources not built"
 	}
+	if report.Encrypted > 0 {
+		out += ", " + count(report.Encrypted, "file") + " encrypted, of which the values were not looked at"
+	}
 	if report.Kustomized > 0 {
 		out += ", " + count(report.Kustomized, "folder") + " with a kustomization built"
 	}

@@ -206,3 +206,32 @@ func TestApplicationsByThemselves(t *testing.T) {
 		})
 	}
 }
+
+// TestEncryptedFiles: nobody needs the key to check what is around the values, and a Kustomization that would not decrypt them
+// is found.
+func TestEncryptedFiles(t *testing.T) {
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "sources", "sops", "testdata", "secret.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const decrypts = ", decryption: {provider: sops, secretRef: {name: keys}}"
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"the Kustomization decrypts it": {map[string]string{"fleet.yaml": of("fleet", "a", "./a", decrypts), "a/db.yaml": string(content)}, ""},
+		"it does not":                   {map[string]string{"fleet.yaml": of("fleet", "a", "./a"), "a/db.yaml": string(content)}, "a/db.yaml: cannot be decrypted: it is encrypted with SOPS for age1"},
+		"there is none":                 {map[string]string{"kustomization.yaml": "resources: [db.yaml]\n", "db.yaml": string(content)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(foundIn(t, linter, tc.files, "."), "\n")
+			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("findings %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

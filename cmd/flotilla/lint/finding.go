@@ -69,6 +69,8 @@ type Report struct {
 	Unbuilt int `json:"unbuilt,omitempty"`
 	// Kustomized is how many folders with a kustomization were built without a Kustomization.
 	Kustomized int `json:"kustomized,omitempty"`
+	// Encrypted is how many files are encrypted with SOPS: what they hold was not looked at.
+	Encrypted int `json:"encrypted,omitempty"`
 	// Errors and Warnings count the findings.
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`

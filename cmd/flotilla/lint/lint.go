@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/policies/validate"
 	"github.com/flotilla-io/flotilla/sources/build"
+	"github.com/flotilla-io/flotilla/sources/sops"
 )
 
 // Options configure how files are checked.
@@ -152,6 +153,9 @@ func (l *linter) file(f File) error {
 		text, line := lineIn(err.Error())
 		l.report.add(Finding{File: f.Name, Line: line, Severity: Error, Message: text})
 		return nil
+	}
+	if sealed, err := sops.Read(f.Content); sealed != nil || err != nil {
+		l.report.Encrypted++
 	}
 	for _, doc := range docs {
 		if err := l.document(f, doc); err != nil {

@@ -138,9 +138,12 @@ func (b *building) build(ctx context.Context, ks *kustomizev1.Kustomization, fro
 		r.Err = fmt.Errorf("the repository cannot be read as its source would be: %w", err)
 		return r
 	}
-	r.Objects, r.Err = builder.FromFiles(ctx, b.by, tree, builder.Input{Kustomization: ks, As: b.in.Values})
+	r.Objects, r.Err = builder.FromFiles(ctx, b.by, tree, builder.Input{Kustomization: ks, As: b.in.Values, Encrypted: withheld})
 	return r
 }
+
+// withheld has encrypted files built with stand-ins for what they hold: nobody needs the key to check them.
+func withheld(string) {}
 
 // tree returns the files that a source would fetch.
 func (b *building) tree(ctx context.Context, source inventory.Source) (*build.Tree, error) {

@@ -89,7 +89,8 @@ func standing(ctx context.Context, by *build.Builder, tree *build.Tree, root str
 	}
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "application"}}
 	ks.Spec.Path = filepath.ToSlash(below)
-	objects, fault = builder.FromFiles(ctx, by, tree, builder.Input{Kustomization: ks, As: Values{}})
+	ks.Spec.Decryption = &kustomizev1.Decryption{Provider: "sops"} // as whatever uses the folder may have it
+	objects, fault = builder.FromFiles(ctx, by, tree, builder.Input{Kustomization: ks, As: Values{}, Encrypted: withheld})
 	return objects, fault, nil
 }
 
