@@ -231,6 +231,35 @@ data: {date: 2020-01-01, time: 2001-12-14t21:59:43.10-05:00, on: on, yes: yes, t
 	}
 }
 
+// TestScriptsAreLeftAlone: what looks like a variable in Lua is none; beside the scripts variables are replaced.
+func TestScriptsAreLeftAlone(t *testing.T) {
+	text := `apiVersion: config.karmada.io/v1alpha1
+kind: ResourceInterpreterCustomization
+metadata: {name: "${name}"}
+spec:
+  target: {apiVersion: example.com/v1, kind: Web}
+  customizations:
+    retention:
+      luaScript: |
+        function Retain(desired, observed) return "${name} ${other:=x} $${y} ${" end
+`
+	spec := build.Spec{Variables: map[string]string{"name": "web"}, StrictVariables: true}
+	got, err := build.New(build.Limits{}).Build(t.Context(), build.Input{Files: files(map[string]string{"a.yaml": text}), Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization", "metadata": map[string]any{"name": "web"},
+		"spec": map[string]any{
+			"target":         map[string]any{"apiVersion": "example.com/v1", "kind": "Web"},
+			"customizations": map[string]any{"retention": map[string]any{"luaScript": "function Retain(desired, observed) return \"${name} ${other:=x} $${y} ${\" end\n"}},
+		},
+	}
+	if diff := cmp.Diff(want, got[0].Object); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\na0: &a0 [x, x, x, x, x, x, x, x, x]\n")

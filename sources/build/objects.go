@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-io/flotilla/sources/build/disclosure"
+	"github.com/flotilla-io/flotilla/sources/build/scripts"
 )
 
 // SubstituteKey is a label or annotation of Flux: with the value
@@ -57,12 +58,14 @@ func (b *Builder) object(node *yaml.Node, variables *variables, texts *disclosur
 	}
 	mark := texts.MarkFor(content, annotation.InName, annotation.InFields)
 	if variables != nil && !keepsVariables(content) {
-		if own := variables.annotationFor(content); mark != annotation.InName && own != "" {
+		rest, restore := scripts.Without(content)
+		if own := variables.annotationFor(rest); mark != annotation.InName && own != "" {
 			mark = own
 		}
-		if content, err = variables.replace(content, b.limits.Document); err != nil {
+		if content, err = variables.replace(rest, b.limits.Document); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
+		restore(content)
 	}
 	fields, ok := content.(map[string]any)
 	if !ok {
