@@ -645,3 +645,23 @@ func TestStrictVariables(t *testing.T) {
 		t.Errorf("message = %s", message)
 	}
 }
+
+// TestStrictVariablesOfOne: the annotation of a Kustomization goes before what holds for all, and a change of it counts at once.
+func TestStrictVariablesOfOne(t *testing.T) {
+	w := newWorld(t)
+	revision := w.commit(map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: NAMESPACE}\ndata: {with: \"${other}\"}\n"})
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) {
+		spec.PostBuild = &kustomizev1.PostBuild{Substitute: map[string]string{"known": "a"}}
+	})
+	w.ready("web", revision)
+	w.annotate("web", builder.StrictVariablesAnnotation, "true")
+	if message := w.awaitReason("web", revision, meta.BuildFailedReason); !strings.Contains(message, "other") {
+		t.Errorf("message = %s", message)
+	}
+	w.annotate("web", builder.StrictVariablesAnnotation, "false")
+	w.ready("web", revision)
+	w.annotate("web", builder.StrictVariablesAnnotation, "yes")
+	if message := w.awaitReason("web", revision, kustomizations.ReasonInvalidAnnotation); !strings.Contains(message, `kustomize.flotilla.io/strict-variables is "yes": make it "true" or "false"`) {
+		t.Errorf("message = %s", message)
+	}
+}

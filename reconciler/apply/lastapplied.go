@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
@@ -27,6 +28,7 @@ type inputs struct {
 	generation               int64
 	revision, digest         string
 	requestedAt, allowsPrune string
+	strictVariables          string
 }
 
 func (s *state) inputs() inputs {
@@ -36,6 +38,8 @@ func (s *state) inputs() inputs {
 		digest:      s.source.digest,
 		requestedAt: s.ks.Annotations[meta.ReconcileRequestAnnotation],
 		allowsPrune: s.ks.Annotations[inventory.AllowPruneAnnotation],
+
+		strictVariables: s.ks.Annotations[builder.StrictVariablesAnnotation],
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/refusals"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -105,7 +106,8 @@ type built struct {
 
 // Options say how artifacts are built.
 type Options struct {
-	// StrictVariables refuses a variable that has neither value nor default; if false, it is replaced by nothing.
+	// StrictVariables refuses a variable that has neither value nor default; if false, it is replaced by nothing. The
+	// annotation of a Kustomization goes before it.
 	StrictVariables bool
 }
 
@@ -168,8 +170,12 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	if err != nil {
 		return nil, nil, err
 	}
+	strict, err := o.strictFor(in.Kustomization)
+	if err != nil {
+		return nil, nil, err
+	}
 	spec := specOf(in.Kustomization, variables)
-	spec.StrictVariables, spec.Secrets = o.StrictVariables, secret
+	spec.StrictVariables, spec.Secrets = strict, secret
 	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.open})
 	if err == nil {
 		err = decryption.finish(objects)
@@ -181,6 +187,22 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 		err = fmt.Errorf("%w%s", err, meant(files, in.Kustomization.Spec.Path))
 	}
 	return objects, reads, decryption.clean(err)
+}
+
+// StrictVariablesAnnotation on a Kustomization says whether a variable without value and default is refused, in place of
+// what holds for all.
+const StrictVariablesAnnotation = "kustomize.flotilla.io/strict-variables"
+
+// strictFor reports whether variables of a Kustomization need a value or a default.
+func (o Options) strictFor(ks *kustomizev1.Kustomization) (bool, error) {
+	switch text, set := ks.Annotations[StrictVariablesAnnotation]; {
+	case !set:
+		return o.StrictVariables, nil
+	case text == "true", text == "false":
+		return text == "true", nil
+	default:
+		return false, loop.Stalled(kustomizations.ReasonInvalidAnnotation, fmt.Errorf(`the annotation %s is %q: make it "true" or "false"`, StrictVariablesAnnotation, text))
+	}
 }
 
 // Same reports whether the artifact of in holds the same as the artifact with the digest from, in all that
