@@ -166,16 +166,12 @@ func checkHash(m metadata, key []byte, is string) error {
 	return nil
 }
 
-// secret reports whether a value is one to hide. What an object is and what it is called is not, even if all of a file is
+// known are the fields that say what an object is and what it is called: they are no secrets, even if all of a file is
 // encrypted.
-func secret(path []string) bool {
-	switch path[0] {
-	case "apiVersion", "kind", "metadata":
-		return false
-	default:
-		return true
-	}
-}
+var known = map[string]bool{"apiVersion": true, "kind": true, "metadata.name": true, "metadata.namespace": true}
+
+// secret reports whether a value is one to hide.
+func secret(path []string) bool { return !known[strings.Join(path, ".")] }
 
 // Standing returns the file with stand-ins for what is encrypted, which need no key. A text is StandIn.
 func (f *File) Standing() (Plain, error) {
