@@ -58,6 +58,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/oci"
 	"github.com/flotilla-io/flotilla/sources/ocirepository"
+	"github.com/flotilla-io/flotilla/sources/receiver"
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
@@ -296,7 +297,7 @@ func registerReceiver(_ context.Context, f *fleet) error {
 
 func registerOCIRepository(_ context.Context, f *fleet) error {
 	return ocirepository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, ocirepository.Options{
-		Registries: oci.Options{Egress: f.opts.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 

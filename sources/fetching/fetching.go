@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,17 +52,22 @@ func Jitter(d time.Duration) time.Duration {
 	return d + time.Duration(share*(2*rand.Float64()-1)*float64(d)) //nolint:gosec // spreads load, guards nothing
 }
 
-// Asked passes changes of the spec, and requests for a reconcile.
-func Asked() predicate.Predicate {
-	return predicate.Or(predicate.GenerationChangedPredicate{}, requested{})
+// Asked passes changes of the spec, requests for a reconcile, and changes of these annotations.
+func Asked(annotations ...string) predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, requested{annotations: append(annotations, meta.ReconcileRequestAnnotation)})
 }
 
-// requested passes updates that request a reconcile.
-type requested struct{ predicate.Funcs }
+// requested passes updates of annotations.
+type requested struct {
+	predicate.Funcs
+	annotations []string
+}
 
-// Update reports whether the annotation has a new request.
-func (requested) Update(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetAnnotations()[meta.ReconcileRequestAnnotation] != e.ObjectNew.GetAnnotations()[meta.ReconcileRequestAnnotation]
+// Update reports whether one of them has another value.
+func (r requested) Update(e event.UpdateEvent) bool {
+	return slices.ContainsFunc(r.annotations, func(key string) bool {
+		return e.ObjectOld.GetAnnotations()[key] != e.ObjectNew.GetAnnotations()[key]
+	})
 }
 
 // Sweep removes, once, the artifacts of sources of a kind that were deleted while no process was running. Empty returns an object of

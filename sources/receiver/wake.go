@@ -36,6 +36,9 @@ var kinds = map[string]kind{
 	sourcev1.GitRepositoryKind: {
 		sourcev1.GroupVersion.String(), func() client.Object { return &sourcev1.GitRepository{} }, func() client.ObjectList { return &sourcev1.GitRepositoryList{} },
 	},
+	sourcev1.OCIRepositoryKind: {
+		sourcev1.GroupVersion.String(), func() client.Object { return &sourcev1.OCIRepository{} }, func() client.ObjectList { return &sourcev1.OCIRepositoryList{} },
+	},
 	kustomizev1.KustomizationKind: {
 		kustomizev1.GroupVersion.String(), func() client.Object { return &kustomizev1.Kustomization{} }, func() client.ObjectList { return &kustomizev1.KustomizationList{} },
 	},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 )
 
 // access finds out by which credentials and proxy a repository is reached.
@@ -24,7 +25,7 @@ func (a access) secret(ctx context.Context, s *state, field string, ref *meta.Lo
 	var secret corev1.Secret
 	err := a.hub.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) {
-		return key, nil, loop.Waiting(sourcev1.AuthenticationFailedReason, min(s.interval, awaited), fmt.Errorf("the Secret %s of %s is not there: create it", key, field))
+		return key, nil, loop.Waiting(sourcev1.AuthenticationFailedReason, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of %s is not there: create it", key, field))
 	}
 	if err != nil {
 		return key, nil, loop.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf("read Secret %s: %w", key, err))

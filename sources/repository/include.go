@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 )
 
 // Reasons of the condition IncludeUnavailable; all but ReasonCycle are Flux's.
@@ -111,7 +112,7 @@ func (i includer) all(ctx context.Context, s *state) error {
 func (i includer) one(s *state, include *sourcev1.GitRepositoryInclude, r *sourcev1.GitRepository) (included, error) {
 	out := included{name: include.GitRepositoryRef.Name}
 	waits := func(reason, format string, args ...any) (included, error) {
-		return included{}, loop.Waiting(reason, min(s.interval, awaited), fmt.Errorf("include %s: "+format, append([]any{out.name}, args...)...))
+		return included{}, loop.Waiting(reason, min(s.interval, fetching.Awaited), fmt.Errorf("include %s: "+format, append([]any{out.name}, args...)...))
 	}
 	var err error
 	if out.from, err = inclusion.Path(include.GetFromPath()); err != nil {

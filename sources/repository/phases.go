@@ -181,9 +181,8 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	defer leave()
-	fits := func(size int64) error { return r.limits.artifact(s, size) }
-	stored, err := r.store.PutWithin(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, fits, digestsOf(s.inUse)...)
-	if isLimit(err) {
+	stored, err := r.store.PutWithin(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, fits, fetching.Digests(s.inUse)...)
+	if fetching.IsLimit(err) {
 		return loop.Next{}, err
 	}
 	if err != nil {

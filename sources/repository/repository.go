@@ -15,8 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -75,6 +73,7 @@ type Reconciler struct {
 	users  users
 	limits fetching.Limiter
 
+	access    access
 	verifier  verifier
 	includes  includer
 	collector collector
@@ -104,15 +103,10 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	includes := includer{hub, store}
 	collector := collector{includes, opts.Limits}
 	return &Reconciler{
-		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts, collector: collector},
-		limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
+		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind),
+		users:  users{store: store, opts: opts, collector: collector, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}},
+		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
 	}
-}
-
-// jitter returns d, up to 5 % shorter or longer.
-func jitter(d time.Duration) time.Duration {
-	const share = 0.05
-	return d + time.Duration(share*(2*rand.Float64()-1)*float64(d)) //nolint:gosec // spreads load, guards nothing
 }
 
 // Register adds the loop to a manager.
@@ -126,7 +120,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepository").
-		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(gitopsv1alpha1.LFSAnnotation))).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(r.includes.users), builder.WithPredicates(concerning{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
@@ -139,22 +133,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	return nil
 }
-
-// requested passes updates of annotations that request a reconcile, or change what
-// comes of one.
-type requested struct{ predicate.Funcs }
-
-// Update reports whether one of the annotations has another value.
-func (requested) Update(e event.UpdateEvent) bool {
-	for _, key := range []string{meta.ReconcileRequestAnnotation, gitopsv1alpha1.LFSAnnotation} {
-		if e.ObjectOld.GetAnnotations()[key] != e.ObjectNew.GetAnnotations()[key] {
-			return true
-		}
-	}
-	return false
-}
-
-const ownerPrefix = sourcev1.GitRepositoryKind + "/"
 
 func ownerOf(key client.ObjectKey) string {
 	return artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, key.Name)
@@ -190,9 +168,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if object.Spec.Suspend {
 		return reconcile.Result{}, nil
 	}
-	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
-	fetched := r.counts.fetch.Begin()
-	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limits.sources, r.includes.find, r.connect, r.resolve, r.users.find, r.fetch)
+	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
+	fetched := r.counts.Fetch.Begin()
+	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limit, r.includes.find, r.connect, r.resolve, r.users.find, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}

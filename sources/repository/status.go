@@ -92,7 +92,7 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 		}
 	}
 	switch {
-	case failure.Reason == ReasonUnsupported:
+	case failure.Reason == fetching.ReasonUnsupported:
 		drop(s, failed)
 	case failure.Reason == sourcev1.VerificationError && s.fails == "": // it was fetched
 		drop(s, failed)

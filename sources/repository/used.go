@@ -17,7 +17,7 @@ type users struct {
 	store     *artifact.Store
 	opts      Options
 	collector collector
-	missed    missed
+	restorer  *fetching.Restorer
 }
 
 // find is the phase that sets the artifacts in use.

@@ -52,7 +52,7 @@ func (w *world) start(t *testing.T) {
 		return reconciler.Register(ctx, mgr, reconciler.Options{
 			Artifacts: store,
 			Revisions: reconciler.Revisions{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{"default"}}},
-			Egress:    egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+			Network:   reconciler.Network{Egress: egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}},
 		})
 	}).Edge
 	root := t.TempDir()

@@ -18,10 +18,6 @@ func Unsupported(spec kustomizev1.KustomizationSpec) (field, instead string) {
 		return "spec.decryption.provider " + spec.Decryption.Provider, "use " + sopsProvider
 	case spec.Decryption != nil && spec.Decryption.ServiceAccountName != "":
 		return "spec.decryption.serviceAccountName", "it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef"
-	case spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
-		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a GitRepository"
-	default:
-		return "", ""
 	}
 	if _, followed := origins.KindOf(spec.SourceRef.Kind); !followed {
 		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a " + origins.Names()

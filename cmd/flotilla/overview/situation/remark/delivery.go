@@ -35,7 +35,7 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
 	case sourcev1.VerificationError:
-		return verificationNext(r) + ", then: " + again
+		return verificationNext(of) + ", then: " + again
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":
@@ -46,8 +46,9 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 }
 
 // verificationNext returns what to do about a revision, or keys, with which nothing can be verified.
-func verificationNext(r *sourcev1.GitRepository) string {
-	if r.Spec.Verification == nil {
+func verificationNext(of origins.Object) string {
+	r, ok := of.(*sourcev1.GitRepository)
+	if !ok || r.Spec.Verification == nil {
 		return "put right what it says"
 	}
 	secret, refused := r.Spec.Verification.SecretRef.Name, provenance.Refused(r)

@@ -32,7 +32,7 @@ func TestWhatIsNotVerified(t *testing.T) {
 			r := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 			r.Spec.Verification = &sourcev1.GitRepositoryVerification{SecretRef: meta.LocalObjectReference{Name: "signers"}}
 			r.Status.Conditions = []metav1.Condition{{Type: sourcev1.SourceVerifiedCondition, Status: metav1.ConditionFalse, Message: tc.says}}
-			if got := remark.RepositoryNext(r, &metav1.Condition{Reason: sourcev1.VerificationError, Message: tc.says}); got != tc.want {
+			if got := remark.SourceNext(r, &metav1.Condition{Reason: sourcev1.VerificationError, Message: tc.says}); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
