@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
 
 // client sends requests to one forge over HTTP.
@@ -24,6 +26,8 @@ type client struct {
 	header  http.Header
 	http    *http.Client
 	timeout time.Duration
+	app     *githubapp.App // nil where the header has a token
+	tokens  *githubapp.Tokens
 	// act is what the client does, what is the kind of object that it writes, and
 	// refused explains why the forge may refuse one. All are for messages.
 	act, what, refused string
@@ -34,16 +38,23 @@ func newClient(p Provider, d dialect, name string, opts Options) (*client, error
 	for key, value := range d.headers {
 		header.Set(key, value)
 	}
-	key, value, err := d.auth(p.Secret)
+	app, err := appOf(p)
 	if err != nil {
 		return nil, err
 	}
-	header.Set(key, value)
+	if app == nil {
+		key, value, err := d.auth(p.Secret)
+		if err != nil {
+			return nil, err
+		}
+		header.Set(key, value)
+	}
 	config, err := tlsConfig(p.Certificates)
 	if err != nil {
 		return nil, err
 	}
 	return &client{
+		app: app, tokens: opts.Tokens,
 		dialect: d, name: name, header: header, timeout: opts.Timeout, act: "post status to", what: "commit statuses", refused: d.refused,
 		http: &http.Client{
 			Transport: opts.Egress.Transport(egress.Way{TLS: config}),
@@ -52,6 +63,39 @@ func newClient(p Provider, d dialect, name string, opts Options) (*client, error
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// appOf returns the GitHub App of a provider; nil for none.
+func appOf(p Provider) (*githubapp.App, error) {
+	if !githubapp.In(p.Secret) {
+		return nil, nil
+	}
+	if p.Type != typeGitHub {
+		return nil, fmt.Errorf("%w: the Secret has the keys of a GitHub App, which are for the type %s alone", ErrProvider, typeGitHub)
+	}
+	app, err := githubapp.Parse(p.Secret)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProvider, err)
+	}
+	return &app, nil
+}
+
+// authorize adds a token of the App to a request, if there is one.
+func (c *client) authorize(req *http.Request) error {
+	if c.app == nil {
+		return nil
+	}
+	token, err := c.tokens.Token(req.Context(), *c.app, c.http.Transport)
+	switch {
+	case errors.Is(err, githubapp.ErrRefused):
+		return fmt.Errorf("%s %s: %w: %w", c.act, c.name, ErrUnauthorized, err)
+	case errors.Is(err, githubapp.ErrAnswer):
+		return fmt.Errorf("%s %s: %w: %w", c.act, c.name, ErrProvider, err)
+	case err != nil:
+		return fmt.Errorf("%s %s: %w", c.act, c.name, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	return nil
 }
 
 // tlsConfig returns the TLS configuration for certificates in the format of a
@@ -101,9 +145,15 @@ func (c *client) ask(ctx context.Context, method, address string, body any) (ans
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "flotilla")
+	if err := c.authorize(req); err != nil {
+		return answer{}, err
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return answer{}, c.fault(err)
+	}
+	if resp.StatusCode == http.StatusUnauthorized && c.app != nil {
+		c.tokens.Forget(*c.app)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

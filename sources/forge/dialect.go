@@ -50,7 +50,7 @@ const often = "a commit takes so many statuses of a context and no more, and the
 
 // dialects maps Provider types to the status APIs.
 var dialects = map[string]dialect{
-	"github": {
+	typeGitHub: {
 		place: func(host *url.URL, parts []string) (place, bool) {
 			if strings.EqualFold(host.Host, "github.com") {
 				return ownedPlace("https://api.github.com", parts)

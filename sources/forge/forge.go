@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
 
 // Errors that callers distinguish, besides egress.ErrNotAllowed. Any other error,
@@ -87,13 +88,16 @@ type Provider struct {
 	// Address is the repository's address, as in a browser or for cloning over
 	// HTTP; for git-notes, any address for cloning.
 	Address string
-	// Secret has the key token; for git-notes, the keys of a GitRepository's
+	// Secret has the key token, or for github those of a GitHub App; for git-notes, the keys of a GitRepository's
 	// Secret. For both kinds of Bitbucket, token may be <user>:<password>, or the
 	// Secret has username and password.
 	Secret map[string][]byte
 	// Certificates has ca.crt, and tls.crt with tls.key; it may be nil.
 	Certificates map[string][]byte
 }
+
+// typeGitHub is the Provider type of GitHub, where Apps are.
+const typeGitHub = "github"
 
 // TypeGitNotes is the Provider type that writes notes to refs/notes/flotilla.
 const TypeGitNotes = "git-notes"
@@ -106,6 +110,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Author is the author of Git notes. Default "Flotilla <flotilla@localhost>".
 	Author string
+	// Tokens gets tokens of GitHub Apps. Default: of each client's own.
+	Tokens *githubapp.Tokens
 	// Egress opens connections. Its zero value reaches public addresses only.
 	Egress egress.Dialer
 }
@@ -118,6 +124,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Tokens == nil {
+		o.Tokens = githubapp.NewTokens(o.Clock)
 	}
 	return o
 }

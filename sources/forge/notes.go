@@ -23,6 +23,9 @@ var _ Poster = (*notes)(nil)
 const defaultAuthor = "Flotilla <flotilla@localhost>"
 
 func newNotes(p Provider, opts Options) (*notes, error) {
+	if _, err := appOf(p); err != nil {
+		return nil, err
+	}
 	cred, err := git.ParseCredentials(p.Address, p.Secret)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProvider, err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/flotilla-io/flotilla/sources/git/hostkey"
+	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
 
 // Credentials authenticate to a remote. The zero value is anonymous. They print
@@ -19,6 +20,8 @@ type Credentials struct {
 	Username, Password string
 	// BearerToken is for token authentication; it excludes Username.
 	BearerToken string
+	// App is the GitHub App whose token is to be used; nil for none. See WithToken.
+	App *githubapp.App
 	// TLS has the client certificate and the certificate authorities to trust; nil
 	// means the system's authorities.
 	TLS *tls.Config
@@ -38,7 +41,7 @@ func (Credentials) GoString() string { return "(credentials)" }
 // ParseCredentials reads the data of a Secret in Flux's format for a repository
 // at rawURL.
 //
-// For http(s): username and password, or bearerToken; ca.crt; tls.crt with
+// For http(s): username and password, bearerToken, or the keys of a GitHub App; ca.crt; tls.crt with
 // tls.key. For ssh: identity and known_hosts, both required; password for an
 // encrypted identity. Errors: ErrURL, otherwise ErrCredentials, which names keys
 // but no values.
@@ -59,15 +62,27 @@ func ParseCredentials(rawURL string, secret map[string][]byte) (Credentials, err
 	return c, nil
 }
 
+// WithToken returns the credentials with a token of their App.
+func (c Credentials) WithToken(token string) Credentials {
+	c.Username, c.Password = githubapp.User, token
+	return c
+}
+
 func (c *Credentials) readHTTP(secret map[string][]byte) error {
-	if len(secret["githubAppID"]) > 0 {
-		return errors.New("GitHub App keys are not supported yet: use username and password, or bearerToken")
+	if githubapp.In(secret) {
+		app, err := githubapp.Parse(secret)
+		if err != nil {
+			return err
+		}
+		c.App = &app
 	}
 	c.Username, c.Password = string(secret["username"]), string(secret["password"])
 	c.BearerToken = string(secret["bearerToken"])
 	switch {
 	case c.BearerToken != "" && (c.Username != "" || c.Password != ""):
 		return errors.New("keys bearerToken and username/password exclude each other")
+	case c.App != nil && c.Username+c.Password+c.BearerToken != "":
+		return errors.New("the keys of a GitHub App exclude username/password and bearerToken")
 	case (c.Username == "") != (c.Password == ""):
 		return errors.New("keys username and password go together")
 	}

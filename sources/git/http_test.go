@@ -142,7 +142,7 @@ func TestParseCredentials(t *testing.T) {
 		"an authority that is no certificate": {url: "https://h/r", secret: map[string]string{"ca.crt": canary}, says: "ca.crt"},
 		"a certificate without its key":       {url: "https://h/r", secret: map[string]string{"tls.crt": canary}, says: "tls.crt and tls.key go together"},
 		"a certificate that is none":          {url: "https://h/r", secret: map[string]string{"tls.crt": canary, "tls.key": canary}, says: "are not a PEM certificate"},
-		"a GitHub App":                        {url: "https://h/r", secret: map[string]string{"githubAppID": "1"}, says: "not supported yet"},
+		"half a GitHub App":                   {url: "https://h/r", secret: map[string]string{"githubAppID": "1"}, says: "keys githubAppID and githubAppPrivateKey go together"},
 		"ssh without an identity":             {url: "ssh://h/r", secret: map[string]string{"known_hosts": "h"}, says: "key identity is missing"},
 		"ssh without known_hosts":             {url: "ssh://h/r", secret: map[string]string{"identity": string(identity)}, says: "never trusted on first use"},
 		"an identity that is no key":          {url: "ssh://h/r", secret: map[string]string{"identity": canary, "known_hosts": ""}, says: "known_hosts is missing"},

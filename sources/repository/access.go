@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -13,11 +14,60 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/sources/fetching"
+	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
 
 // access finds out by which credentials and proxy a repository is reached.
-type access struct{ hub client.Reader }
+type access struct {
+	hub    client.Reader
+	tokens *githubapp.Tokens
+}
+
+// credentials returns what the Secret of the repository holds, with a token if that is a GitHub App.
+func (a access) credentials(ctx context.Context, s *state, opts git.Options) (git.Credentials, error) {
+	spec := s.object.Spec
+	byApp := spec.Provider == sourcev1.GitProviderGitHub
+	if spec.SecretRef == nil {
+		if byApp {
+			return git.Credentials{}, loop.Stalled(sourcev1.AuthenticationFailedReason, errors.New("spec.provider github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"))
+		}
+		return git.Credentials{}, nil
+	}
+	key, data, err := a.secret(ctx, s, "spec.secretRef", spec.SecretRef)
+	if err != nil {
+		return git.Credentials{}, err
+	}
+	cred, err := git.ParseCredentials(spec.URL, data)
+	if err != nil {
+		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
+	}
+	switch {
+	case byApp && cred.App == nil:
+		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w: spec.provider github needs the keys of a GitHub App, and an https URL", key, git.ErrCredentials))
+	case !byApp && cred.App != nil:
+		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w: the keys of a GitHub App need spec.provider github", key, git.ErrCredentials))
+	case !byApp:
+		return cred, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	way := opts.Egress.Transport(egress.Way{TLS: cred.TLS, Proxy: opts.Proxy})
+	defer way.CloseIdleConnections()
+	token, err := a.tokens.Token(ctx, *cred.App, way)
+	if err != nil {
+		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
+	}
+	s.app = cred.App
+	return cred.WithToken(token), nil
+}
+
+// doubt drops a token that a server has refused.
+func (a access) doubt(s *state, err error) {
+	if s.app != nil && errors.Is(err, git.ErrUnauthorized) {
+		a.tokens.Forget(*s.app)
+	}
+}
 
 // secret returns the Secret that a field refers to. One that is not there is waited for.
 func (a access) secret(ctx context.Context, s *state, field string, ref *meta.LocalObjectReference) (client.ObjectKey, map[string][]byte, error) {

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
-	"github.com/flotilla-io/flotilla/sources/lfs"
+	"github.com/flotilla-io/flotilla/sources/githubapp"
 	"github.com/flotilla-io/flotilla/sources/signature"
 	"github.com/flotilla-io/flotilla/sources/submodule"
 )
@@ -37,6 +37,7 @@ type state struct {
 	object   *sourcev1.GitRepository
 	interval time.Duration
 	remote   *git.Remote
+	app      *githubapp.App // whose token the remote has; nil for none
 	commit   git.Commit
 	// current means that the commit's artifact is stored already; inUse are older
 	// artifacts in use.
@@ -69,54 +70,39 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 		name string
 		set  bool
 	}{
-		{"proxySecretRef", spec.ProxySecretRef != nil},
-		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
-		{"serviceAccountName", spec.ServiceAccountName != ""},
+		{"include", len(spec.Include) > 0},
+		{"recurseSubmodules", spec.RecurseSubmodules},
 	} {
 		if f.set {
 			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet", f.name))
 		}
 	}
+	switch {
+	case spec.Provider == sourcev1.GitProviderAzure, spec.Provider == sourcev1.GitProviderAWS:
+		return loop.Next{}, loop.Stalled(ReasonUnsupported, fmt.Errorf("spec.provider %s is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef", spec.Provider))
+	case spec.ServiceAccountName != "":
+		return loop.Next{}, loop.Stalled(ReasonUnsupported, errors.New("spec.serviceAccountName is not supported yet, as it is for providers that need a cloud's own libraries: remove it, and name a Secret with credentials in spec.secretRef"))
+	}
 	return loop.Next{}, nil
 }
 
-// limit refuses a repository beyond its namespace's limit of sources.
-func (r *Reconciler) limit(ctx context.Context, s *state) (loop.Next, error) {
-	return loop.Next{}, r.limits.Sources(ctx, s.object, s.interval)
-}
-
-// outcome returns the metric's reason for a reconcile without an error.
-func (s *state) outcome() string {
-	if s.artifact != nil {
-		return fetching.ReasonNewArtifact
-	}
-	return "UpToDate"
-}
-
-// connect reads the credentials and creates the Remote; it opens no connection.
+// connect finds out the credentials and creates the Remote. It opens no connection, but for a token of a GitHub App.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
-	spec := s.object.Spec
-	var cred git.Credentials
-	if spec.SecretRef != nil {
-		key, data, err := r.access.secret(ctx, s, "spec.secretRef", spec.SecretRef)
-		if err != nil {
-			return loop.Next{}, err
-		}
-		if cred, err = git.ParseCredentials(spec.URL, data); err != nil {
-			return loop.Next{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
-		}
-	}
 	opts := r.opts.Git
 	opts.Timeout = defaultTimeout
-	if spec.Timeout != nil {
-		opts.Timeout = spec.Timeout.Duration
+	if s.object.Spec.Timeout != nil {
+		opts.Timeout = s.object.Spec.Timeout.Duration
 	}
 	s.from = submodule.Source{URL: spec.URL, Credentials: cred, Options: opts}
 	var err error
 	if opts.Proxy, err = r.access.proxy(ctx, s); err != nil {
 		return loop.Next{}, err
 	}
-	if s.remote, err = git.NewRemote(spec.URL, cred, opts); err != nil {
+	cred, err := r.access.credentials(ctx, s, opts)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if s.remote, err = git.NewRemote(s.object.Spec.URL, cred, opts); err != nil {
 		return loop.Next{}, s.classify(err)
 	}
 	return loop.Next{}, nil
@@ -292,7 +278,8 @@ func (s *state) classify(err error) error {
 		return loop.Stalled(sourcev1.GitOperationFailedReason, err)
 	case errors.Is(err, git.ErrHostKey):
 		return waits(ReasonHostKey)
-	case errors.Is(err, git.ErrCredentials), errors.Is(err, git.ErrUnauthorized), errors.Is(err, egress.ErrProxyUnauthorized):
+	case errors.Is(err, git.ErrCredentials), errors.Is(err, git.ErrUnauthorized), errors.Is(err, egress.ErrProxyUnauthorized),
+		errors.Is(err, githubapp.ErrRefused), errors.Is(err, githubapp.ErrAnswer):
 		return waits(sourcev1.AuthenticationFailedReason)
 	case errors.Is(err, artifact.ErrPath):
 		return waits(sourcev1.InvalidPathReason)

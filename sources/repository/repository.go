@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
 
 // Options configure a Reconciler. Zero fields take the default.
@@ -100,13 +101,13 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	if opts.Git.Kept == nil {
 		opts.Git.Kept = git.NewKept()
 	}
-	includes := includer{hub, store}
-	collector := collector{includes, opts.Limits}
-	return &Reconciler{
-		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind),
-		users:  users{store: store, opts: opts, collector: collector, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}},
-		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
-	}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}, access: access{hub, githubapp.NewTokens(opts.Clock)}}
+}
+
+// jitter returns d, up to 5 % shorter or longer.
+func jitter(d time.Duration) time.Duration {
+	const share = 0.05
+	return d + time.Duration(share*(2*rand.Float64()-1)*float64(d)) //nolint:gosec // spreads load, guards nothing
 }
 
 // Register adds the loop to a manager.
@@ -174,6 +175,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}
+	r.access.doubt(s, err)
 	fetched(s.outcome(), err)
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -24,14 +25,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/sources/forge"
+	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
 
 // Connect returns how statuses get to a forge. Errors are forge.ErrProvider.
 type Connect func(p forge.Provider, timeout time.Duration) (forge.Poster, error)
 
 func connectForge(out egress.Dialer) Connect {
+	tokens := githubapp.NewTokens(clock.RealClock{})
 	return func(p forge.Provider, timeout time.Duration) (forge.Poster, error) {
-		return forge.New(p, forge.Options{Timeout: timeout, Egress: out})
+		return forge.New(p, forge.Options{Timeout: timeout, Egress: out, Tokens: tokens})
 	}
 }
 
