@@ -51,12 +51,12 @@ type conversation struct {
 // converse opens a connection and passes it to do. Where an earlier greeting was
 // relied on and do fails by it, the server is greeted and do is called again.
 func (r *Remote) converse(ctx context.Context, service string, do func(*conversation) error) error {
-	for {
-		remembered, err := r.converseOnce(ctx, service, do)
-		if err == nil || !remembered || ctx.Err() != nil || isFinal(err) {
-			return err
-		}
+	remembered, err := r.converseOnce(ctx, service, do)
+	if err == nil || !remembered || ctx.Err() != nil || isFinal(err) {
+		return err
 	}
+	_, err = r.converseOnce(ctx, service, do)
+	return err
 }
 
 func (r *Remote) converseOnce(ctx context.Context, service string, do func(*conversation) error) (remembered bool, err error) {

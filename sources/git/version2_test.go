@@ -389,6 +389,35 @@ func TestKeptConnectionsAreOfOneIdentity(t *testing.T) {
 	}
 }
 
+// TestAKeptConnectionThatEnds checks that a server may close a kept connection at any time, also as it is used again.
+func TestAKeptConnectionThatEnds(t *testing.T) {
+	f := newFixture(t)
+	tip := f.commit("one", nil)
+	front := f.front()
+	var requests, ended atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) == 3 { // the first that goes by a kept connection alone
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				ended.Add(1)
+				_ = conn.Close()
+			}
+			return
+		}
+		front.ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	kept := git.NewKept()
+	for range 3 {
+		commit, err := f.remote(s.URL+"/app.git", git.Credentials{}, git.Options{Kept: kept}).Resolve(t.Context(), git.Ref{Branch: "main"})
+		if err != nil || commit.Hash != tip {
+			t.Errorf("Resolve = %v, %v", commit, err)
+		}
+	}
+	if ended.Load() != 1 || requests.Load() != 5 {
+		t.Errorf("%d requests, of which %d were cut off, want 5 and 1", requests.Load(), ended.Load())
+	}
+}
+
 // TestSomeFilesAlone counts what is transferred if a few files are wanted of a repository with much history and many files.
 func TestSomeFilesAlone(t *testing.T) {
 	f := newFixture(t)
