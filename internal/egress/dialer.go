@@ -63,14 +63,15 @@ func (e *NotAllowedError) Of(host string) *NotAllowedError {
 	return &named
 }
 
-// IsAbsent reports whether a host could not be judged because its name is not known here. Behind a proxy there may be one.
+// IsAbsent reports whether a host could not be judged because its name is not known here, or not in time. Behind a proxy there
+// may be one.
 func IsAbsent(err error) bool {
 	var refused *NotAllowedError
 	if errors.As(err, &refused) {
 		return refused.absent
 	}
 	var unknown *net.DNSError
-	return errors.As(err, &unknown)
+	return errors.As(err, &unknown) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Flag names the networks that are allowed; it is in messages.

@@ -110,12 +110,18 @@ func (t *Transport) proxyFor(to *url.URL) (*url.URL, error) {
 	return t.dialer.Proxies(to)
 }
 
+// patience is how long a host behind a proxy is looked up: where nothing leads outside but the proxy, resolvers may never
+// answer.
+const patience = 2 * time.Second
+
 // behind judges a host that is reached by a proxy. One that is not known here is for the proxy to find.
 func behind(ctx context.Context, judge func(context.Context, string) ([]netip.AddrPort, error), address string) error {
-	if _, err := judge(ctx, address); err != nil && !IsAbsent(err) {
+	lookup, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := judge(lookup, address); err != nil && !IsAbsent(err) {
 		return err
 	}
-	return nil
+	return ctx.Err()
 }
 
 // through returns the transport that goes by a proxy.
