@@ -505,8 +505,10 @@ func TestRefusedSpecs(t *testing.T) {
 			reason: kustomizations.ReasonNotSupported, says: "spec.kubeConfig is not supported yet",
 		},
 		"decryption": {
-			change: func(spec *kustomizev1.KustomizationSpec) { spec.Decryption = &kustomizev1.Decryption{Provider: "sops"} },
-			reason: kustomizations.ReasonNotSupported, says: "spec.decryption is not supported yet",
+			change: func(spec *kustomizev1.KustomizationSpec) {
+				spec.Decryption = &kustomizev1.Decryption{Provider: "sops", ServiceAccountName: "default"}
+			},
+			reason: kustomizations.ReasonNotSupported, says: "spec.decryption.serviceAccountName is not supported yet: it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef",
 		},
 		"bucket": {
 			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Kind = "Bucket" },

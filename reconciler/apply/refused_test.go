@@ -181,7 +181,9 @@ func TestWhatStandsIsKeptWhateverIsRefused(t *testing.T) {
 		reason string
 	}{
 		"a field that is not supported": {func(w *world) {
-			w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Decryption = &kustomizev1.Decryption{Provider: "sops"} })
+			w.change("web", func(spec *kustomizev1.KustomizationSpec) {
+				spec.Decryption = &kustomizev1.Decryption{Provider: "sops", ServiceAccountName: "default"}
+			})
 		}, kustomizations.ReasonNotSupported},
 		"an annotation that makes no sense": {func(w *world) { w.annotate("web", health.MaxUnreachableAnnotation, "some") }, kustomizations.ReasonInvalidAnnotation},
 		"a dependency that is not ready": {func(w *world) {

@@ -143,6 +143,9 @@ func (p part) open(m metadata, key []byte, out *Plain) error {
 			hash.Write([]byte(v.text))
 			if secret(l.path) && v.kind != kindBool {
 				out.Values = append(out.Values, v.text)
+				if written := v.written(); written != v.text {
+					out.Values = append(out.Values, written)
+				}
 			}
 		}
 		if err := l.set(v); err != nil {

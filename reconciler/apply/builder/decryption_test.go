@@ -271,11 +271,16 @@ func TestNothingDecryptedIsTold(t *testing.T) {
 		t.Error("another process is given the key")
 	}
 
-	files["kustomization.yaml"] = []byte("resources: [c.yaml]\npatches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n")
+	files["kustomization.yaml"] = []byte("resources: [c.yaml]\npatchesJson6902: [{path: patch.yaml, target: {version: v1, kind: ConfigMap, name: c}}]\n")
 	files["patch.yaml"] = []byte(fixture(t, "values.yaml"))
 	_, err = FromFiles(t.Context(), build.New(build.Limits{}), build.NewTree(files), keyed(t, encrypted(), "key.agekey"))
-	if err == nil || !strings.Contains(err.Error(), "patch") || strings.Contains(err.Error(), "läuft") || strings.Contains(err.Error(), "first") {
-		t.Errorf("it is told: %v", err)
+	if err == nil || !strings.Contains(err.Error(), `"text_secret":"***"`) {
+		t.Fatalf("it is told: %v, which does not quote the patch", err)
+	}
+	for _, value := range []string{"läuft", "first", "9223372036854775807", "1e+21", "2026-12-01"} {
+		if strings.Contains(err.Error(), value) {
+			t.Errorf("%s is told: %v", value, err)
+		}
 	}
 }
 
