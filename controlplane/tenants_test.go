@@ -59,14 +59,14 @@ func TestWhoEditsANamespaceWritesNoRecords(t *testing.T) {
 			}
 			for _, resource := range []string{
 				"propagationpolicies.policy.karmada.io", "overridepolicies.policy.karmada.io", "kustomizations.kustomize.toolkit.fluxcd.io",
-				"gitrepositories.source.toolkit.fluxcd.io", "alerts.notification.toolkit.fluxcd.io", "providers.notification.toolkit.fluxcd.io",
+				"gitrepositories.source.toolkit.fluxcd.io", "ocirepositories.source.toolkit.fluxcd.io", "alerts.notification.toolkit.fluxcd.io", "providers.notification.toolkit.fluxcd.io",
 				"multiclusterservices.networking.karmada.io", "serviceexports.multicluster.x-k8s.io", "federatedhpas.autoscaling.karmada.io",
 			} {
 				poll(t, "write "+resource, func() bool { return may("create", resource) && may("patch", resource) && may("delete", resource) })
 			}
 			for _, resource := range []string{
 				"resourcebindings.work.karmada.io", "resourcebindings/status.work.karmada.io", "works.work.karmada.io", "works/status.work.karmada.io",
-				"kustomizations/status.kustomize.toolkit.fluxcd.io", "gitrepositories/status.source.toolkit.fluxcd.io",
+				"kustomizations/status.kustomize.toolkit.fluxcd.io", "gitrepositories/status.source.toolkit.fluxcd.io", "ocirepositories/status.source.toolkit.fluxcd.io",
 				"kustomizations/finalizers.kustomize.toolkit.fluxcd.io", "propagationpolicies/status.policy.karmada.io",
 				"alerts/status.notification.toolkit.fluxcd.io", "providers/status.notification.toolkit.fluxcd.io",
 				"multiclusterservices/status.networking.karmada.io", "serviceexports/status.multicluster.x-k8s.io",

@@ -57,6 +57,15 @@ spec:
   timeout: 5s
 `
 
+const pulled = `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: NAME, namespace: red}
+spec:
+  interval: 10m
+  timeout: 5s
+`
+
 const config = `
 apiVersion: v1
 kind: ConfigMap
@@ -101,6 +110,15 @@ func fields(addresses []string) []field {
 		{path: "GitRepository spec.proxySecretRef (address)", over: []string{"proxy"}, manifest: fetched + "  url: http://127.0.0.1:1/src.git\n  proxySecretRef: {name: TARGET}\n"},
 		{path: "GitRepository spec.serviceAccountName", over: accounts, manifest: fetched + "  url: http://127.0.0.1:1/src.git\n  provider: generic\n  serviceAccountName: TARGET\n"},
 		{path: "GitRepository spec.verify.secretRef", over: files, manifest: fetched + "  url: http://127.0.0.1:1/src.git\n  verify: {mode: HEAD, secretRef: {name: TARGET}}\n"},
+		{path: "OCIRepository spec.url", over: addresses, manifest: pulled + "  url: oci://TARGET/src\n  insecure: true\n"},
+		{path: "OCIRepository spec.url (TLS)", over: addresses, manifest: pulled + "  url: oci://TARGET/src\n"},
+		{path: "OCIRepository spec.secretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  secretRef: {name: TARGET}\n"},
+		{path: "OCIRepository spec.certSecretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  certSecretRef: {name: TARGET}\n"},
+		{path: "OCIRepository spec.proxySecretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  proxySecretRef: {name: TARGET}\n"},
+		{path: "OCIRepository spec.proxySecretRef (address)", over: []string{"proxy"}, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  proxySecretRef: {name: TARGET}\n"},
+		{path: "OCIRepository spec.serviceAccountName", over: accounts, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  serviceAccountName: TARGET\n"},
+		{path: "OCIRepository spec.verify.secretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, secretRef: {name: TARGET}}\n"},
+		{path: "OCIRepository spec.verify.trustedRootSecretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, trustedRootSecretRef: {name: TARGET}}\n"},
 		{path: "a status that the tenant writes", over: namespaces, manifest: forgedStatus},
 		{path: "ResourceBinding spec.resource.namespace", over: namespaces, manifest: bound + "  resource: {apiVersion: v1, kind: Secret, name: crown, namespace: TARGET}\n"},
 		{path: "ResourceBinding spec.requiredBy[].namespace", over: namespaces, manifest: bound + "  resource: {apiVersion: v1, kind: ConfigMap, name: own, namespace: red}\n  requiredBy: [{name: app-deployment, namespace: TARGET, clusters: [{name: east}]}]\n"},
@@ -144,6 +162,7 @@ var harmless = map[string]string{
 	"Kustomization spec.kubeConfig":                 "its two fields are tried",
 	"Kustomization spec.sourceRef":                  "its namespace is tried",
 	"GitRepository spec.ref":                        "names a branch, tag or commit",
+	"OCIRepository spec.ref":                        "names a tag or a digest",
 	"Provider spec.serviceAccountName":              "means nothing here",
 	"CronFederatedHPA spec.scaleTargetRef":          "no loop reads the kind",
 	"FederatedHPA spec.scaleTargetRef":              "no loop reads the kind",
