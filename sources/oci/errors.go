@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
 // Errors that callers distinguish. Each is wrapped with the repository and, where there is one, the next step for the
@@ -22,7 +24,7 @@ var (
 	// ErrUnauthorized means that the registry refused the credentials, or wants some.
 	ErrUnauthorized = errors.New("access denied")
 	// ErrRedirect means that the registry named an address that is not followed.
-	ErrRedirect = errors.New("redirect refused")
+	ErrRedirect = egress.ErrRedirect
 	// ErrTLS means that the server's certificate could not be verified.
 	ErrTLS = errors.New("TLS certificate not trusted")
 	// ErrTooLarge means that an answer is larger than Limits allow.

@@ -19,30 +19,22 @@ import (
 const (
 	// maxRedirects is how many redirects of a request are followed.
 	maxRedirects = 10
-	// maxHeader is the size of the headers of an answer, in bytes.
-	maxHeader = 64 << 10
-	// idle is how long a connection is kept for the next request.
-	idle = 15 * time.Second
 	// agent is what registries are told that we are.
 	agent = "flotilla"
 )
 
 // newClient returns a client for a registry at base.
-func newClient(base *url.URL, config *tls.Config, dialer egress.Dialer) *http.Client {
+func newClient(base *url.URL, access Access, dialer egress.Dialer) *http.Client {
 	guard := &egress.Guard{Origin: net.JoinHostPort(base.Hostname(), portOf(base)), Dialer: dialer}
-	if config = config.Clone(); config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	elsewhere := access.TLS.Clone()
+	if elsewhere != nil {
+		elsewhere.Certificates = nil // the client's is for the registry
 	}
-	elsewhere := config.Clone()
-	elsewhere.Certificates = nil // the client's is for the registry
-	transport := func(config *tls.Config) *http.Transport {
-		return &http.Transport{
-			DialContext: guard.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true,
-			MaxResponseHeaderBytes: maxHeader, MaxIdleConns: 2, IdleConnTimeout: idle,
-		}
+	transport := func(config *tls.Config) *egress.Transport {
+		return dialer.Transport(egress.Way{Judge: guard.Judge, TLS: config, Proxy: access.Proxy})
 	}
 	return &http.Client{
-		Transport:     transports{origin: base, own: transport(config), elsewhere: transport(elsewhere)},
+		Transport:     transports{origin: base, own: transport(access.TLS), elsewhere: transport(elsewhere)},
 		CheckRedirect: checkRedirect,
 	}
 }
@@ -50,7 +42,7 @@ func newClient(base *url.URL, config *tls.Config, dialer egress.Dialer) *http.Cl
 // transports send requests to the registry, and to where it redirects.
 type transports struct {
 	origin         *url.URL
-	own, elsewhere *http.Transport
+	own, elsewhere *egress.Transport
 }
 
 // RoundTrip sends a request. Credentials, which registry puts on requests to the registry, go nowhere else.
@@ -150,6 +142,7 @@ func (r *registry) send(ctx context.Context, method string, to *url.URL) (*http.
 	}
 	req.Header.Set("User-Agent", agent)
 	req.Header.Set("Accept", accepted)
+	req.Header.Set("Accept-Encoding", "identity") // a digest is of what is sent
 	if strings.Contains(to.Path, "/blobs/") {
 		req.Header.Set("Accept", "*/*")
 	}
@@ -203,13 +196,6 @@ func fault(err error) error {
 	var of *url.Error
 	if errors.Is(err, ErrRedirect) && errors.As(err, &of) {
 		return of.Err
-	}
-	if errors.Is(err, egress.ErrRedirect) && errors.As(err, &of) {
-		var refused *egress.NotAllowedError
-		if errors.As(err, &refused) {
-			return fmt.Errorf("%w: %w", ErrRedirect, refused)
-		}
-		return fmt.Errorf("%w: from a public host to a private address", ErrRedirect)
 	}
 	found := egress.Fault(err)
 	var alert tls.AlertError

@@ -67,6 +67,8 @@ type Access struct {
 	Login Login
 	// TLS has a client certificate, and the authorities to trust; nil means the system's.
 	TLS *tls.Config
+	// Proxy is the proxy of the source's owner; nil for none. It comes before those that Egress has. See egress.ParseProxy.
+	Proxy *url.URL
 	// Insecure speaks HTTP.
 	Insecure bool
 }
@@ -91,7 +93,7 @@ func NewRemote(address string, access Access, opts Options) (*Remote, error) {
 	}
 	opts = opts.withDefaults()
 	return &Remote{repo: repo, opts: opts, registry: &registry{
-		base: base, repository: repo.RepositoryStr(), login: access.Login, clock: opts.Clock, client: newClient(base, access.TLS, opts.Egress),
+		base: base, repository: repo.RepositoryStr(), login: access.Login, clock: opts.Clock, client: newClient(base, access, opts.Egress),
 	}}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/oci"
 )
 
@@ -256,4 +258,63 @@ func TestLogins(t *testing.T) {
 		}
 		noCanary(t, err)
 	}
+}
+
+// TestProxies checks that a registry is reached by a proxy that knows it, whose own login is another one, and that no proxy leads to
+// where nobody may go.
+func TestProxies(t *testing.T) {
+	f := newFixture(t)
+	digest := f.push("latest", pack(t, map[string]string{"app.yaml": "one"}))
+	f.wants("ann", canary)
+	var came []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, p := proxyLogin(r)
+		came = append(came, r.Host+" "+u+" "+p)
+		if u != "proxied" {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
+	defer proxy.Close()
+	at := strings.TrimPrefix(proxy.URL, "http://")
+	for name, tc := range map[string]struct {
+		address, proxy string
+		want           error
+	}{
+		"a registry that the proxy alone knows": {"oci://registry.nowhere.test/app", "http://proxied:p@" + at, nil},
+		"a proxy that wants a login":            {"oci://registry.nowhere.test/app", "http://stranger:" + canary + "@" + at, egress.ErrProxyUnauthorized},
+		"a proxy where nobody may go":           {"oci://registry.nowhere.test/app", "http://169.254.169.254:3128", egress.ErrNotAllowed},
+		"a registry where nobody may go":        {"oci://169.254.169.254/app", "http://proxied:p@" + at, egress.ErrNotAllowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			by, err := url.Parse(tc.proxy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			access := oci.Access{Login: oci.Login{Username: "ann", Password: canary}, Insecure: true, Proxy: by}
+			remote, err := oci.NewRemote(tc.address, access, oci.Options{Egress: reach})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer remote.Close()
+			got, err := remote.Resolve(t.Context(), oci.Ref{})
+			if !errors.Is(err, tc.want) || tc.want == nil && got.Digest != digest {
+				t.Errorf("Resolve = %v, %v, want %v", got, err, tc.want)
+			}
+			noCanary(t, err)
+		})
+	}
+	for _, who := range came {
+		if !strings.HasPrefix(who, "registry.nowhere.test ") || strings.Contains(who, "ann") {
+			t.Errorf("the proxy was asked %q", who)
+		}
+	}
+}
+
+// proxyLogin is the login for the proxy that a request has.
+func proxyLogin(r *http.Request) (username, password string) {
+	other := &http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
+	username, password, _ = other.BasicAuth()
+	return username, password
 }

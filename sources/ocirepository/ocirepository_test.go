@@ -329,6 +329,12 @@ func TestLogins(t *testing.T) {
 			func(string) []client.Object {
 				return []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "login"}, Data: map[string][]byte{"password": []byte(canary)}}}
 			}, denied + "Secret shop/login of spec.secretRef: unusable credentials: it has no key .dockerconfigjson: kubectl create secret docker-registry makes one that has"},
+		"a proxy that is none": {func(spec *sourcev1.OCIRepositorySpec) {
+			spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+		},
+			func(string) []client.Object {
+				return []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "proxy"}, Data: map[string][]byte{"address": []byte("ftp://" + canary)}}}
+			}, denied + "Secret shop/proxy of spec.proxySecretRef: key address: it is no proxy: write http://host:port, https://host:port or socks5://host:port"},
 		"a certificate that is none": {func(spec *sourcev1.OCIRepositorySpec) { spec.CertSecretRef = &meta.LocalObjectReference{Name: "tls"} },
 			func(string) []client.Object {
 				return []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "tls"}, Data: map[string][]byte{"ca.crt": []byte(canary)}}}

@@ -55,7 +55,6 @@ func refuse(_ context.Context, s *state) (loop.Next, error) {
 	}{
 		{"verify", spec.Verify != nil, "until it is, a digest in spec.ref.digest is what nobody can exchange"},
 		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GenericOCIProvider, "use a login of the registry in spec.secretRef"},
-		{"proxySecretRef", spec.ProxySecretRef != nil, "the registry has to be reached without a proxy"},
 	} {
 		if f.set {
 			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet: %s", f.name, f.instead))
@@ -205,7 +204,7 @@ func (s *state) classify(err error) error {
 		return loop.Stalled(sourcev1.URLInvalidReason, err)
 	case errors.Is(err, oci.ErrRef):
 		return loop.Stalled(sourcev1.OCIPullFailedReason, err)
-	case errors.Is(err, oci.ErrCredentials), errors.Is(err, oci.ErrUnauthorized):
+	case errors.Is(err, oci.ErrCredentials), errors.Is(err, oci.ErrUnauthorized), errors.Is(err, egress.ErrProxyUnauthorized):
 		return waits(sourcev1.AuthenticationFailedReason)
 	case errors.Is(err, oci.ErrLayer), errors.Is(err, artifact.ErrTooLarge), errors.Is(err, artifact.ErrMalformed):
 		return waits(sourcev1.OCILayerOperationFailedReason)

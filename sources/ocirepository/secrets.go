@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/url"
 	"sync"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/oci"
@@ -37,11 +39,14 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{}, s.classify(fmt.Errorf("Secret %s/%s of spec.certSecretRef: %w", s.key.Namespace, spec.CertSecretRef.Name, err))
 		}
 	}
+	if access.Proxy, err = r.secrets.proxy(ctx, s); err != nil {
+		return loop.Next{}, err
+	}
 	opts.Timeout = defaultTimeout
 	if spec.Timeout != nil {
 		opts.Timeout = spec.Timeout.Duration
 	}
-	s.remote, err = r.remotes.of(s.key, printOf(opts, spec, access.Login, certificates), func() (*oci.Remote, error) { return oci.NewRemote(spec.URL, access, opts) })
+	s.remote, err = r.remotes.of(s.key, printOf(opts, spec.URL, access, certificates), func() (*oci.Remote, error) { return oci.NewRemote(spec.URL, access, opts) })
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}
@@ -104,11 +109,33 @@ func (r reader) secret(ctx context.Context, s *state, name, by string) (map[stri
 	return secret.Data, nil
 }
 
+// proxy returns the proxy that a source names; nil for none.
+func (r reader) proxy(ctx context.Context, s *state) (*url.URL, error) {
+	ref := s.object.Spec.ProxySecretRef
+	if ref == nil {
+		return nil, nil
+	}
+	data, err := r.secret(ctx, s, ref.Name, "spec.proxySecretRef")
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := egress.ParseProxy(data)
+	if err != nil {
+		return nil, loop.Waiting(sourcev1.AuthenticationFailedReason, s.interval, fmt.Errorf("Secret %s/%s of spec.proxySecretRef: %w", s.key.Namespace, ref.Name, err))
+	}
+	return proxy, nil
+}
+
 // print is a digest of all that a Remote is made from.
 type print [sha256.Size]byte
 
-func printOf(opts oci.Options, spec sourcev1.OCIRepositorySpec, login oci.Login, certificates map[string][]byte) print {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %t %s %q %q %q %q %q", spec.URL, spec.Insecure, opts.Timeout,
+func printOf(opts oci.Options, address string, access oci.Access, certificates map[string][]byte) print {
+	proxy := ""
+	if access.Proxy != nil {
+		proxy = access.Proxy.String()
+	}
+	login := access.Login
+	return sha256.Sum256(fmt.Appendf(nil, "%q %t %s %q %q %q %q %q %q", address, access.Insecure, opts.Timeout, proxy,
 		login.Username, login.Password, login.IdentityToken, login.RegistryToken, certificates))
 }
 
