@@ -70,8 +70,8 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 		name string
 		set  bool
 	}{
-		{"include", len(spec.Include) > 0},
-		{"recurseSubmodules", spec.RecurseSubmodules},
+		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
+		{"serviceAccountName", spec.ServiceAccountName != ""},
 	} {
 		if f.set {
 			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet", f.name))
