@@ -42,8 +42,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/massfailure"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
-	"github.com/flotilla-io/flotilla/reconciler/quota"
-	"github.com/flotilla-io/flotilla/reconciler/quotashare"
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/remedy"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
@@ -475,14 +473,6 @@ func registerUnifiedAuth(ctx context.Context, f *fleet) error {
 
 func registerAgents(_ context.Context, f *fleet) error {
 	return agents.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), agents.Options{Events: f.events, KarmadactlRegister: f.opts.KarmadactlRegister}).Register(f.mgr)
-}
-
-func registerQuota(_ context.Context, f *fleet) error {
-	return quota.New(f.mgr.GetClient(), f.events, quota.Options{}).Register(f.mgr)
-}
-
-func registerQuotaShare(_ context.Context, f *fleet) error {
-	return quotashare.New(f.mgr.GetClient(), f.events, quotashare.Options{Skip: f.opts.Skip}).Register(f.mgr)
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {
