@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/comment"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
@@ -119,7 +120,9 @@ func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
 		s.source = source
 		s.revision = revisionOf(source)
 		if refusal := provenance.Refused(source); refusal.Revision != "" {
-			s.revision, s.refused = refusal.Revision, refusal.Why
+			s.revision, s.refused = refusal.Revision, "not verified: "+refusal.Why
+		} else if held := lineage.HeldBy(source); held.Revision != "" {
+			s.revision, s.refused = held.Revision, "held back: "+held.Why
 		}
 		s.commit = commitOf(s.revision)
 	}
@@ -250,7 +253,7 @@ func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err err
 		}
 		sum := rollup.Source(sharesOf(shares))
 		if s.refused != "" {
-			sum = rollup.Rollup{State: rollup.StateFailure, Description: rollup.Sanitise("not verified: " + s.refused)}
+			sum = rollup.Rollup{State: rollup.StateFailure, Description: rollup.Sanitise(s.refused)}
 		}
 		about := ofSource(s.source, s.key.Namespace)
 		if about.context, err = r.statuses.unlike(ctx, s.existing[t.name], s.key.Namespace, t.repository, about); err != nil {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 )
 
@@ -171,6 +172,20 @@ func TestACommitThatIsNotVerified(t *testing.T) {
 	if diff := cmp.Diff([]string{"flotilla/fleet 1111 success: 1 ready", "flotilla/fleet 2222 failure: not verified: the commit is not signed"}, got[len(got)-2:]); diff != "" {
 		t.Errorf("told last (-want +got):\n%s", diff)
 	}
+
+	// One that does not follow is told in the same way.
+	source.Spec.Verification = nil
+	if err := w.Hub.Update(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	held := lineage.Held{Revision: second, Why: "the history was rewritten"}
+	source.Status.Conditions = []metav1.Condition{{
+		Type: meta.ReadyCondition, Status: metav1.ConditionFalse, Reason: lineage.ReasonRewritten, Message: held.Message(), LastTransitionTime: metav1.Now(),
+	}}
+	if err := w.Hub.Status().Update(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	w.ends(f, "flotilla/fleet ", "2222 failure: held back: the history was rewritten")
 }
 
 // TestASumHasOneVoice: Providers of one repository report its source as one, and a namespace that comes later has

@@ -19,6 +19,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 )
 
@@ -44,7 +45,7 @@ var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	if !okBefore || !okAfter {
 		return false
 	}
-	return revisionOf(before) != revisionOf(after) || provenance.Refused(before) != provenance.Refused(after) || before.Generation != after.Generation
+	return revisionOf(before) != revisionOf(after) || provenance.Refused(before) != provenance.Refused(after) || lineage.HeldBy(before) != lineage.HeldBy(after) || before.Generation != after.Generation
 }}
 
 func revisionOf(source *sourcev1.GitRepository) string {

@@ -68,13 +68,13 @@ func (i includer) find(ctx context.Context, s *state) (loop.Next, error) {
 	if e := loop.As(err, ""); e != nil && e.Reason != "" {
 		s.fails = sourcev1.IncludeUnavailableCondition
 	}
-	s.composed = err == nil
 	return loop.Next{}, err
 }
 
 func (i includer) all(ctx context.Context, s *state) error {
 	include := s.object.Spec.Include
 	if len(include) == 0 {
+		s.included = []included{}
 		return nil
 	}
 	if len(include) > mostIncludes {
@@ -98,13 +98,15 @@ func (i includer) all(ctx context.Context, s *state) error {
 	if ring != nil {
 		return loop.Waiting(ReasonCycle, s.interval, fmt.Errorf("the repository would be in its own artifact: %s", inclusion.RingText(ring)))
 	}
+	all := make([]included, 0, len(include))
 	for n := range include {
 		one, err := i.one(s, &include[n], there[include[n].GitRepositoryRef.Name])
 		if err != nil {
 			return err
 		}
-		s.included = append(s.included, one)
+		all = append(all, one)
 	}
+	s.included = all
 	return nil
 }
 

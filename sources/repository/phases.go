@@ -54,10 +54,10 @@ type state struct {
 	subject string
 	// fails is the condition that tells of the fault; empty for FetchFailed.
 	fails string
-	// included are the artifacts that belong into this one; composed means that all
-	// were found.
+	// included are the artifacts that belong into this one; nil until all were found.
 	included []included
-	composed bool
+	// history is what is to be said if the commit is not known to follow the one before.
+	history finding
 	// from is where the remote is, and how it is read.
 	from submodule.Source
 }
@@ -183,6 +183,9 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if fromLFS(s.object) {
 		s.artifact.Metadata[gitopsv1alpha1.LFSAnnotation] = "true"
+	}
+	if s.history.text != "" {
+		s.artifact.Metadata[gitopsv1alpha1.HistoryKey] = s.history.text
 	}
 	provenance.Record(s.artifact.Metadata, s.signer, s.tag)
 	return loop.Next{}, nil

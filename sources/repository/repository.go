@@ -121,7 +121,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepository").
-		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(gitopsv1alpha1.LFSAnnotation))).
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(gitopsv1alpha1.LFSAnnotation, gitopsv1alpha1.RollbackProtectionAnnotation))).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(r.includes.users), builder.WithPredicates(concerning{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
@@ -171,7 +171,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
 	fetched := r.counts.Fetch.Begin()
-	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limit, r.includes.find, r.connect, r.resolve, r.users.find, r.fetch)
+	next, err := loop.Run(ctx, s, r.verifier.trust, r.refuse, r.limit, r.includes.find, r.connect, r.resolve, follow, r.users.find, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}

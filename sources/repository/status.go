@@ -15,7 +15,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 )
@@ -61,6 +63,9 @@ func (r *Reconciler) setStored(s *state) {
 		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionTrue, meta.SucceededReason, verified)
 	}
 	message := fmt.Sprintf("stored artifact for revision '%s'", status.Artifact.Revision)
+	if history := status.Artifact.Metadata[gitopsv1alpha1.HistoryKey]; history != "" {
+		message += ": " + history
+	}
 	r.set(s, meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	r.set(s, sourcev1.ArtifactInStorageCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	drop(s, sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition, sourcev1.ArtifactOutdatedCondition,
@@ -87,12 +92,12 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	failed := cmp.Or(s.fails, sourcev1.FetchFailedCondition)
 	for _, other := range []string{sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition, sourcev1.IncludeUnavailableCondition} {
 		// While nobody looks at what is included, what was found out last stands.
-		if other != failed && (other != sourcev1.IncludeUnavailableCondition || s.composed) {
+		if other != failed && (other != sourcev1.IncludeUnavailableCondition || s.included != nil) {
 			drop(s, other)
 		}
 	}
 	switch {
-	case failure.Reason == fetching.ReasonUnsupported:
+	case failure.Reason == fetching.ReasonUnsupported, failure.Reason == lineage.ReasonRewritten, failure.Reason == lineage.ReasonUnknown:
 		drop(s, failed)
 	case failure.Reason == sourcev1.VerificationError && s.fails == "": // it was fetched
 		drop(s, failed)
@@ -143,6 +148,9 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepositor
 		log.Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
 		if old := before.Status.Artifact; old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest {
 			r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short()))
+		}
+		if s.history.reason == lineage.ReasonRewritten {
+			r.events.Event(s.object, corev1.EventTypeWarning, s.history.reason, s.commit.Revision().Short()+": "+s.history.text)
 		}
 	case was != nil && was.Status == metav1.ConditionFalse:
 		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, is.Message)

@@ -146,6 +146,17 @@ const CommitStatusesAll = "all"
 // elsewhere. In the metadata of an artifact it says that the artifact was made so.
 const LFSAnnotation = "gitops.flotilla.io/lfs"
 
+// RollbackProtectionAnnotation on a GitRepository, with the value RollbackProtectionHold, keeps its artifact where its
+// ref moves to a commit that is not known to follow the one of the artifact.
+const (
+	RollbackProtectionAnnotation = "gitops.flotilla.io/rollback-protection"
+	RollbackProtectionHold       = "hold"
+)
+
+// HistoryKey in the metadata of an artifact says that its commit is not known to follow the one before, in one line.
+// There is none where it does, or nothing was before.
+const HistoryKey = "gitops.flotilla.io/history"
+
 // CommitStatusFinalizer holds a CommitStatus until the forge knows that a status which is pending
 // comes to no end.
 const CommitStatusFinalizer = "gitops.flotilla.io/close"

@@ -20,6 +20,12 @@ type Wanted struct {
 	Shallow bool
 	// NoFiles leaves out the content of files, unless it is among Objects. It needs Greeting.Filter.
 	NoFiles bool
+	// NoTrees leaves out trees as well. It needs Greeting.Filter.
+	NoTrees bool
+	// Depth leaves out the history beyond this many generations; zero for none. It needs version 2.
+	Depth int
+	// Have leaves out what is in the history of this commit; zero for none. It needs version 2.
+	Have plumbing.Hash
 }
 
 // EncodeFetch writes the request for the wanted objects.
@@ -37,8 +43,17 @@ func (g *Greeting) EncodeFetch(w io.Writer, want Wanted) error {
 	if want.Shallow {
 		out.text("deepen 1")
 	}
+	if want.Depth > 0 {
+		out.text(fmt.Sprintf("deepen %d", want.Depth))
+	}
+	if !want.Have.IsZero() {
+		out.text("have " + want.Have.String())
+	}
 	if want.NoFiles {
 		out.text("filter blob:none")
+	}
+	if want.NoTrees {
+		out.text("filter tree:0")
 	}
 	out.text("done")
 	out.mark(flush)

@@ -13,6 +13,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -36,6 +37,8 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 		return "compare the server's key with what its operator says, and put it into known_hosts"
 	case sourcev1.VerificationError:
 		return verificationNext(of) + ", then: " + again
+	case lineage.ReasonRewritten, lineage.ReasonUnknown:
+		return "push a commit that follows, or take this one: flotilla kubectl annotate gitrepository " + at.Name + inNamespace(at.Namespace) + " " + gitopsv1alpha1.RollbackProtectionAnnotation + "-"
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":

@@ -1,0 +1,99 @@
+// Package lineage decides about commits that do not follow the one that a
+// repository was at before: a history that was rewritten, or moved back.
+//
+// In go how two commits stand to each other, and GitRepositories; out come what is
+// said of it, and which revision is held back. It reads no repository.
+package lineage
+
+import (
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+)
+
+// Relation is how a commit stands to an earlier one.
+type Relation int
+
+const (
+	// Unknown is for what cannot be found out.
+	Unknown Relation = iota
+	// Ahead is for a commit that has the earlier one in its history.
+	Ahead
+	// Behind is for one that is in the history of the earlier one.
+	Behind
+	// Aside is for neither.
+	Aside
+)
+
+// Reasons of conditions and Events.
+const (
+	// ReasonRewritten means that a commit does not follow the one before.
+	ReasonRewritten = "HistoryRewritten"
+	// ReasonUnknown means that it is not known whether it does.
+	ReasonUnknown = "HistoryUnknown"
+)
+
+// Reason returns the reason for a Relation; empty for Ahead.
+func (r Relation) Reason() string {
+	switch r {
+	case Ahead:
+		return ""
+	case Unknown:
+		return ReasonUnknown
+	default:
+		return ReasonRewritten
+	}
+}
+
+// Text returns what is said of a commit that stands so to a revision; empty for
+// Ahead.
+func (r Relation) Text(before string) string {
+	switch r {
+	case Ahead:
+		return ""
+	case Behind:
+		return "the history was moved back, and does not hold " + before
+	case Aside:
+		return "the history was rewritten, and does not hold " + before
+	default:
+		return "it is not known whether its history holds " + before
+	}
+}
+
+// Holds reports whether a repository keeps its artifact rather than take a commit
+// that is not known to follow.
+func Holds(r *sourcev1.GitRepository) bool {
+	return r.Annotations[gitopsv1alpha1.RollbackProtectionAnnotation] == gitopsv1alpha1.RollbackProtectionHold
+}
+
+// Held is a revision that is not taken, as it is not known to follow.
+type Held struct {
+	// Revision is the revision, in full; empty for none.
+	Revision string
+	// Why says why, in one line.
+	Why string
+}
+
+// parting parts the two in a message.
+const parting = " is held back: "
+
+// Message returns the text of the condition about it; HeldBy reads it.
+func (h Held) Message() string { return h.Revision + parting + h.Why }
+
+// HeldBy returns the revision that a repository does not take; zero for none.
+func HeldBy(r *sourcev1.GitRepository) Held {
+	c := apimeta.FindStatusCondition(r.Status.Conditions, meta.ReadyCondition)
+	if c == nil || c.Reason != ReasonRewritten && c.Reason != ReasonUnknown {
+		return Held{}
+	}
+	revision, why, found := strings.Cut(c.Message, parting)
+	if !found || strings.ContainsAny(revision, " \n") {
+		return Held{}
+	}
+	return Held{revision, why}
+}

@@ -1,0 +1,126 @@
+package repository_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-io/flotilla/policies/lineage"
+	"github.com/flotilla-io/flotilla/sources/repository"
+)
+
+// TestHistory walks through the life of a branch that is not always moved ahead.
+func TestHistory(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	b.commit("one", map[string]string{"a.yaml": "a: 1"})
+	b.create(nil)
+	before := "" // the commit that the artifact was of
+	force := func(to string) func() {
+		return func() {
+			b.run("reset", "--quiet", "--hard", to)
+			b.run("push", "--quiet", "--force", "origin", "HEAD")
+		}
+	}
+	amend := func() {
+		b.run("commit", "--quiet", "--amend", "--allow-empty", "-m", "rewritten "+before)
+		b.run("push", "--quiet", "--force", "origin", "HEAD")
+	}
+	annotate := func(value string) {
+		b.update(func(o *sourcev1.GitRepository) {
+			o.Annotations = map[string]string{"gitops.flotilla.io/rollback-protection": value}
+		})
+	}
+	const (
+		rewritten = "the history was rewritten, and does not hold main@sha1:BEFORE"
+		back      = "the history was moved back, and does not hold main@sha1:BEFORE"
+		next      = "; push a commit that does, or remove the annotation gitops.flotilla.io/rollback-protection to take it"
+	)
+	stored := []string{"ArtifactInStorage=True Succeeded", "Ready=True Succeeded"}
+	held := []string{"ArtifactInStorage=True Succeeded", "Ready=False HistoryRewritten", "Reconciling=True ProgressingWithRetry"}
+	for _, step := range []struct {
+		what       string
+		change     func()
+		conditions []string
+		says       string // after the revision
+		events     []string
+		stays      bool // the artifact
+	}{
+		{what: "the first commit", change: func() {}, conditions: stored, events: []string{"Normal NewArtifact"}},
+		{what: "the next one", change: func() { b.commit("two", nil) }, conditions: stored, events: []string{"Normal NewArtifact"}},
+		{what: "another one in its place", change: amend, conditions: stored, says: ": " + rewritten, events: []string{"Normal NewArtifact", "Warning HistoryRewritten"}},
+		{what: "other files of it", change: func() { b.update(func(o *sourcev1.GitRepository) { o.Spec.Ignore = ptr.To("x") }) }, conditions: stored, says: ": " + rewritten},
+		{what: "one that follows", change: func() { b.commit("three", nil) }, conditions: stored, events: []string{"Normal NewArtifact"}},
+		{what: "moved back", change: force("HEAD~1"), conditions: stored, says: ": " + back, events: []string{"Normal NewArtifact", "Warning HistoryRewritten"}},
+		{what: "held, and moved ahead", change: func() { annotate("hold"); b.commit("four", nil) }, conditions: stored, events: []string{"Normal NewArtifact"}},
+		{what: "held, and moved back", change: force("HEAD~1"), conditions: held, says: " is held back: " + back + next, events: []string{"Warning HistoryRewritten"}, stays: true},
+		{what: "held, and ahead again", change: func() { force("ORIG_HEAD")(); b.commit("five", nil) }, conditions: stored, events: []string{"Normal NewArtifact"}},
+		{what: "held, and rewritten", change: amend, conditions: held, says: " is held back: " + rewritten + next, events: []string{"Warning HistoryRewritten"}, stays: true},
+		{what: "held, and further on, beside it", change: func() { b.commit("six", nil) }, conditions: held, says: " is held back: " + rewritten + next, stays: true},
+		{what: "held no more", change: func() { annotate("") }, conditions: stored, says: ": " + rewritten, events: []string{"Normal NewArtifact", "Warning HistoryRewritten"}},
+		{what: "another branch", change: func() {
+			b.run("checkout", "--quiet", "-b", "dev", "HEAD~1")
+			b.commit("dev", nil)
+			b.update(func(o *sourcev1.GitRepository) { o.Spec.Reference.Branch = "dev" })
+		}, conditions: stored, events: []string{"Normal NewArtifact"}},
+	} {
+		t.Run(step.what, func(t *testing.T) {
+			was := b.object().Status.Artifact
+			if before = ""; was != nil {
+				before = was.Revision[strings.Index(was.Revision, ":")+1:][:8]
+			}
+			if step.says == ": "+rewritten && len(step.events) == 0 {
+				before = b.said()
+			}
+			step.change()
+			if _, err, _, events := b.reconcile(); err != nil {
+				t.Fatal(err)
+			} else if diff := cmp.Diff(step.events, kinds(events)); diff != "" {
+				t.Errorf("events (-want +got):\n%s\n%q", diff, events)
+			}
+			object := b.object()
+			if diff := cmp.Diff(step.conditions, conditions(object)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			revision := object.Spec.Reference.Branch + "@sha1:" + b.run("rev-parse", "HEAD")
+			want := "stored artifact for revision '" + revision + "'"
+			if step.stays {
+				want = revision
+			}
+			want += strings.ReplaceAll(step.says, "BEFORE", before)
+			if got := apimeta.FindStatusCondition(object.Status.Conditions, meta.ReadyCondition).Message; got != want {
+				t.Errorf("Ready says %q\nwant %q", got, want)
+			}
+			if stays := was != nil && object.Status.Artifact.Revision == was.Revision; stays != (step.stays || len(step.events) == 0) {
+				t.Errorf("the artifact stays: %t", stays)
+			}
+			if isHeld := lineage.HeldBy(object).Revision; (isHeld == revision) != step.stays {
+				t.Errorf("held: %q", isHeld)
+			}
+			if _, _, writes, events := b.reconcile(); writes != 0 || len(events) != 0 {
+				t.Errorf("the next run wrote %d times, with the Events %q", writes, events)
+			}
+		})
+	}
+}
+
+// said returns the commit that the artifact does not follow.
+func (b *bench) said() string {
+	b.t.Helper()
+	text := b.object().Status.Artifact.Metadata["gitops.flotilla.io/history"]
+	return text[strings.LastIndex(text, ":")+1:]
+}
+
+// kinds returns the types and reasons of Events.
+func kinds(events []string) []string {
+	var out []string
+	for _, event := range events {
+		kind, _, _ := strings.Cut(event, ":")
+		out = append(out, kind)
+	}
+	return out
+}
