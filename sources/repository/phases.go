@@ -93,16 +93,12 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	if s.object.Spec.Timeout != nil {
 		opts.Timeout = s.object.Spec.Timeout.Duration
 	}
-	s.from = submodule.Source{URL: spec.URL, Credentials: cred, Options: opts}
 	var err error
 	if opts.Proxy, err = r.access.proxy(ctx, s); err != nil {
 		return loop.Next{}, err
 	}
-	cred, err := r.access.credentials(ctx, s, opts)
-	if err != nil {
-		return loop.Next{}, err
-	}
-	if s.remote, err = git.NewRemote(s.object.Spec.URL, cred, opts); err != nil {
+	s.from = submodule.Source{URL: spec.URL, Credentials: cred, Options: opts}
+	if s.remote, err = git.NewRemote(spec.URL, cred, opts); err != nil {
 		return loop.Next{}, s.classify(err)
 	}
 	return loop.Next{}, nil

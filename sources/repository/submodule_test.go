@@ -1,11 +1,16 @@
 package repository_test
 
 import (
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 
@@ -63,5 +68,46 @@ func TestSubmodules(t *testing.T) {
 				t.Errorf("observedRecurseSubmodules: %t", status.ObservedRecurseSubmodules)
 			}
 		})
+	}
+}
+
+// TestSubmodulesAndLFSByAProxy: what a repository leads to is reached by its proxy, too.
+func TestSubmodulesAndLFSByAProxy(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	var passed []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		passed = append(passed, r.URL.Path)
+		r.RequestURI = ""
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		maps.Copy(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+		_, _ = io.Copy(w, resp.Body)
+	}))
+	t.Cleanup(proxy.Close)
+	b.secret("proxy", map[string]string{"address": proxy.URL})
+	asked := 0
+	at := withLFS(b, &asked, "big")
+	first := b.commit("one", map[string]string{"big.yaml": pointerTo("big")})
+	b.submodule(first)
+	b.create(func(o *sourcev1.GitRepository) {
+		o.Annotations = map[string]string{"gitops.flotilla.io/lfs": "true"}
+		o.Spec.URL, o.Spec.RecurseSubmodules = at, true
+		o.Spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+	})
+	b.mustReconcile()
+	counts := map[string]int{}
+	for _, path := range passed {
+		if strings.HasPrefix(path, "/content/") {
+			path = "content"
+		}
+		counts[path] += 1
+	}
+	if asked != 1 || counts["content"] != 1 || counts["/app.git/info/lfs/objects/batch"] != 1 || counts["/app.git/git-upload-pack"] < 2 {
+		t.Errorf("by the proxy went %v", counts)
 	}
 }
