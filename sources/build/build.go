@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"sync/atomic"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
@@ -78,8 +80,7 @@ func (l Limits) withDefaults() Limits {
 type Input struct {
 	// Files are contents by slash-separated path from the root.
 	Files map[string][]byte
-	// Links are paths of symbolic links, which are not followed; they are named in
-	// errors.
+	// Links are paths of symbolic links, which errors name.
 	Links []string
 	// Path is the folder to build, from the root; empty means the root.
 	Path string
@@ -178,7 +179,7 @@ func (b *Builder) BuildFrom(ctx context.Context, tree *Tree, in Input) ([]*unstr
 	reads := &Reads{seen: map[query]string{}}
 	objects, err := b.buildHere(ctx, tree, reads, in)
 	if errors.Is(err, errApart) {
-		in.Files, in.Links = tree.files, tree.linkNames()
+		in.Files, in.Links = tree.files, slices.Collect(maps.Keys(tree.links))
 		objects, err = b.buildApart(ctx, Job{Input: in, Limits: b.limits})
 		return objects, nil, err
 	}

@@ -290,13 +290,7 @@ func (s scope) patches(k types.Kustomization) error {
 	for _, p := range k.PatchesStrategicMerge {
 		text := string(p)
 		if name, err := s.local("patchesStrategicMerge", text); !strings.Contains(text, "\n") && (err != nil || s.files.isFile(name) || s.files.link(name) != "") {
-			if err != nil {
-				return err
-			}
-			if !s.files.isFile(name) {
-				return s.missing("patchesStrategicMerge", text)
-			}
-			if err := s.yamlFile(name); err != nil {
+			if err := s.localFiles("patchesStrategicMerge", text); err != nil {
 				return err
 			}
 			continue

@@ -35,18 +35,9 @@ func (t *Tree) WithLinks(names []string) *Tree {
 	out := *t
 	out.links = make(map[string]bool, len(names))
 	for _, name := range names {
-		out.links["/"+name] = true
+		out.links[path.Join("/", name)] = true
 	}
 	return &out
-}
-
-// linkNames returns what WithLinks was given, in any order.
-func (t *Tree) linkNames() []string {
-	var out []string
-	for name := range t.links {
-		out = append(out, strings.TrimPrefix(name, "/"))
-	}
-	return out
 }
 
 // link returns the symbolic link that a path is, or leads through; empty for none.
