@@ -28,7 +28,7 @@ import (
 )
 
 // TestWhatMovesIsOfOneRevision has random revisions of two Kustomizations of one source follow each other, which
-// move objects from one to the other, change what moves and what stays, and are renamed, with loops that die after a
+// move objects from one to the other, change what moves and what stays, are renamed, and joined by a third one, with loops that die after a
 // random write: whatever a Work ever holds, but for the labels of its owner, is what one revision wants there.
 func TestWhatMovesIsOfOneRevision(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -369,13 +369,19 @@ func objectNames() []string {
 	return []string{"all", "one", "o0", "o1", "o2", "t0", "t1", "t2", "t3", "t4", "t5"}
 }
 
-// after returns a layout that differs from l at random. Unless it moves objects from one folder to the other, or edits some in
+// after returns a layout that differs from l at random; it may bring a Kustomization. Unless it moves objects from one folder to the other, or edits some in
 // both, it differs in one policy or override at most: after a crash nobody knows any more which override meant a template of a
 // Kustomization that the commit leaves alone.
 func (l layout) after(random *rand.Rand, n int) layout {
-	out := layout{revision: l.revision.after(random, n), in: maps.Clone(l.in), names: maps.Clone(l.names)}
-	sides := []string{"left", "right"}
-	how, side := random.IntN(6), sides[random.IntN(2)]
+	out := layout{revision: l.revision.after(random, n), in: maps.Clone(l.in), names: maps.Clone(l.names), children: l.children}
+	how, sides := random.IntN(6), []string{"left", "right"}
+	if n > 0 && len(l.children) == 0 && random.IntN(4) == 0 {
+		how, out.children = random.IntN(5), []child{{"other", "other", "root"}}
+	}
+	for _, c := range out.children {
+		sides = append(sides, c.path)
+	}
+	side := sides[random.IntN(len(sides))]
 	moves, free := n > 0 && how < 3, n > 0 && how < 5
 	var both []string
 	for _, name := range objectNames() {
@@ -388,7 +394,7 @@ func (l layout) after(random *rand.Rand, n int) layout {
 		case before && after:
 			both = append(both, name)
 		case !before && free:
-			out.in[name] = sides[random.IntN(2)]
+			out.in[name] = sides[random.IntN(len(sides))]
 		case !before:
 			out.in[name] = side
 		}
@@ -403,11 +409,11 @@ func (l layout) after(random *rand.Rand, n int) layout {
 		first := random.IntN(len(both))
 		for i, name := range both {
 			if i == first || random.IntN(4) == 0 {
-				out.in[name] = sides[(slices.Index(sides, out.in[name])+1)%2]
+				out.in[name] = sides[(slices.Index(sides, out.in[name])+1+random.IntN(len(sides)-1))%len(sides)]
 			}
 		}
 	}
-	if random.IntN(4) == 0 {
+	if random.IntN(4) == 0 && side != "other" {
 		out.names[side]++
 	}
 	return out

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -29,7 +28,6 @@ type arrival struct {
 
 // forecast knows what an artifact is about to change of Kustomizations.
 type forecast struct {
-	hub      client.Reader
 	siblings *siblings.Index
 	order    order
 	differs  Differs
@@ -38,8 +36,10 @@ type forecast struct {
 // arriving returns the Kustomizations that siblings of one are about to make or change with an artifact, or it itself, as it is
 // about to write own: none of more than mostRelated, as each is built for that. Those that wait for it, or for which it waits, are not
 // among them.
-func (f forecast) arriving(ctx context.Context, of *kustomizev1.Kustomization, at siblings.Artifact, own []*kustomizev1.Kustomization) (arrivals, error) {
-	makers, err := f.makers(ctx, of, at)
+//
+// What is there is judged by a list that was made before anything else was read: what arrives since is not among what was found there.
+func (f forecast) arriving(ctx context.Context, list []kustomizev1.Kustomization, of *kustomizev1.Kustomization, at siblings.Artifact, own []*kustomizev1.Kustomization) (arrivals, error) {
+	makers, err := f.makers(ctx, list, of, at)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +53,7 @@ func (f forecast) arriving(ctx context.Context, of *kustomizev1.Kustomization, a
 	}
 	for i := 0; i < len(wanted) && len(all) <= mostRelated; i++ {
 		key := client.ObjectKeyFromObject(wanted[i])
-		if _, known := all[key]; known || key == client.ObjectKeyFromObject(of) || wanted[i].Spec.Suspend || !f.siblings.Is(wanted[i], of.Namespace, at) {
-			continue
-		}
-		if stands, err := f.stands(ctx, wanted[i]); err != nil || stands {
-			if err != nil {
-				return nil, err
-			}
+		if _, known := all[key]; known || key == client.ObjectKeyFromObject(of) || wanted[i].Spec.Suspend || stands(list, wanted[i]) || !f.siblings.Is(wanted[i], of.Namespace, at) {
 			continue
 		}
 		wants, err := f.siblings.Wants(ctx, wanted[i], at)
@@ -92,14 +86,10 @@ func (f forecast) unordered(ctx context.Context, of *kustomizev1.Kustomization, 
 
 // makers are the siblings that have yet to write an artifact which holds something else for them. Each has to be built to find out
 // whom it makes: of more than mostRelated those alone count that hold Kustomizations already, and of more than that none.
-func (f forecast) makers(ctx context.Context, of *kustomizev1.Kustomization, at siblings.Artifact) ([]*kustomizev1.Kustomization, error) {
-	var list kustomizev1.KustomizationList
-	if err := f.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list Kustomizations: %w", err)
-	}
+func (f forecast) makers(ctx context.Context, list []kustomizev1.Kustomization, of *kustomizev1.Kustomization, at siblings.Artifact) ([]*kustomizev1.Kustomization, error) {
 	var parents, others []*kustomizev1.Kustomization
-	for i := range list.Items {
-		ks := &list.Items[i]
+	for i := range list {
+		ks := &list[i]
 		into := &others
 		if makesSome(ks) {
 			into = &parents
@@ -148,12 +138,10 @@ func makesSome(ks *kustomizev1.Kustomization) bool {
 
 // stands reports whether a Kustomization is there with the spec that it is to have, or is suspended, which a person may have done: then
 // it does not write whatever spec it gets.
-func (f forecast) stands(ctx context.Context, wanted *kustomizev1.Kustomization) (bool, error) {
-	ks, err := f.order.read(ctx, client.ObjectKeyFromObject(wanted))
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && (ks.Spec.Suspend || equality.Semantic.DeepEqual(ks.Spec, wanted.Spec)), err
+func stands(list []kustomizev1.Kustomization, wanted *kustomizev1.Kustomization) bool {
+	return slices.ContainsFunc(list, func(ks kustomizev1.Kustomization) bool {
+		return client.ObjectKeyFromObject(&ks) == client.ObjectKeyFromObject(wanted) && (ks.Spec.Suspend || equality.Semantic.DeepEqual(ks.Spec, wanted.Spec))
+	})
 }
 
 // mayChange reports whether who made a Kustomization has yet to write an artifact, and may change it by that.

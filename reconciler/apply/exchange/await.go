@@ -49,7 +49,11 @@ type Wait struct {
 // while one is: one that can write the artifact, and does not itself wait for this one, for half a minute at most.
 func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectKey, err error) {
 	var missing []client.ObjectKey
-	w.arriving = sync.OnceValues(func() (arrivals, error) { return x.forecast.arriving(ctx, w.Of, w.At, nil) })
+	all, err := x.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.arriving = sync.OnceValues(func() (arrivals, error) { return x.forecast.arriving(ctx, all, w.Of, w.At, nil) })
 	for _, key := range w.With {
 		progress, err := x.progressOf(ctx, w, key)
 		if err != nil {

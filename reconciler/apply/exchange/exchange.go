@@ -47,7 +47,7 @@ func New(hub, live client.Reader, index *siblings.Index, differs Differs, clk cl
 	order := order{hub: hub, live: live}
 	return &Exchanges{
 		hub: hub, live: live, order: order, siblings: index, clock: clk, since: map[client.ObjectKey]since{},
-		forecast: forecast{hub: hub, siblings: index, order: order, differs: differs},
+		forecast: forecast{siblings: index, order: order, differs: differs},
 	}
 }
 
@@ -83,12 +83,16 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 		return nil, nil
 	}
 	own := client.ObjectKeyFromObject(q.Of)
-	q.arriving = sync.OnceValues(func() (arrivals, error) { return x.forecast.arriving(ctx, q.Of, q.At, made(q)) })
+	all, err := x.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.arriving = sync.OnceValues(func() (arrivals, error) { return x.forecast.arriving(ctx, all, q.Of, q.At, made(q)) })
 	found, err := x.found(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	related, err := x.related(ctx, q)
+	related, err := x.related(ctx, q, all)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +115,15 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 		}
 	}
 	return sorted(out, own), nil
+}
+
+// all returns all Kustomizations. They are the cache's own.
+func (x *Exchanges) all(ctx context.Context) ([]kustomizev1.Kustomization, error) {
+	var list kustomizev1.KustomizationList
+	if err := x.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list Kustomizations: %w", err)
+	}
+	return list.Items, nil
 }
 
 // sorted returns names without those that are empty or own, each once.

@@ -29,20 +29,26 @@ const mostRelated = 20
 // what is written here, as they are or as they will be, or those that are written here mean something of theirs; siblings that the
 // artifact is about to bring are among them. It returns none of more than mostRelated, and none between which and this one
 // spec.dependsOn gives an order.
-func (x *Exchanges) related(ctx context.Context, q Query) ([]client.ObjectKey, error) {
+func (x *Exchanges) related(ctx context.Context, q Query, all []kustomizev1.Kustomization) ([]client.ObjectKey, error) {
 	rules, templates := written(q)
 	if len(rules)+len(templates) == 0 {
 		return nil, nil
 	}
-	var list kustomizev1.KustomizationList
-	if err := x.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list Kustomizations: %w", err)
-	}
 	own := client.ObjectKeyFromObject(q.Of)
 	var out []client.ObjectKey
 	var others []*kustomizev1.Kustomization
-	for i := range list.Items {
-		ks := &list.Items[i]
+	for i := range all {
+		ks := &all[i]
+		if ks.DeletionTimestamp != nil {
+			ends, err := x.endsWith(ctx, q, ks, templates)
+			if err != nil {
+				return nil, err
+			}
+			if ends {
+				out = append(out, client.ObjectKeyFromObject(ks))
+			}
+			continue
+		}
 		if client.ObjectKeyFromObject(ks) == own || !x.siblings.Is(ks, q.Of.Namespace, q.At) || !awaits(ks, q) {
 			continue
 		}
@@ -72,6 +78,16 @@ func (x *Exchanges) related(ctx context.Context, q Query) ([]client.ObjectKey, e
 		return nil, nil
 	}
 	return out, nil
+}
+
+// endsWith reports whether a sibling is being deleted whose policies or overrides mean one of the templates: those that it does not hand
+// over go with it.
+func (x *Exchanges) endsWith(ctx context.Context, q Query, ks *kustomizev1.Kustomization, templates []selector.Resource) (bool, error) {
+	was := *ks
+	if was.DeletionTimestamp = nil; len(templates) == 0 || !x.siblings.Is(&was, q.Of.Namespace, q.At) || decide(ks, q.At) != willWrite {
+		return false, nil
+	}
+	return x.mean(ctx, ks, nil, templates)
 }
 
 // anew returns those of the others whose policies and overrides come to mean one of the templates with the artifact. They have

@@ -8,6 +8,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -96,6 +97,10 @@ func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
 		"the other one is of another source":                {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Name = "other" }), rule: overrides("team", "a")},
 		"the other one depends on this one":                 {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, dependsOn("shop")), rule: overrides("team", "a")},
 		"this one depends on the other one":                 {query: exchange.Query{Of: named("shop", dependsOn("shelf")), Changes: edited}, shelf: named("shelf", of), rule: overrides("team", "a")},
+		"the other one is being deleted, with an override":  {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, deleted), rule: overrides("team", "a"), want: "team/shelf"},
+		"so is one that leaves what it applied":             {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, deleted, func(ks *kustomizev1.Kustomization) { ks.Spec.Prune = false }), rule: overrides("team", "a")},
+		"so is one that the brake holds":                    {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, deleted, says(meta.StalledCondition, metav1.ConditionTrue, "PruneBlocked")), rule: overrides("team", "a")},
+		"so is one whose override means another object":     {query: exchange.Query{Changes: edited}, shelf: named("shelf", of, deleted), rule: overrides("team", "b")},
 		"an override means what another one has":            {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf", owns("a")), want: "team/shelf"},
 		"an override meant what another one has":            {query: exchange.Query{Changes: ruled(overrides("team", "b")), Seen: was(overrides("team", "a"))}, shelf: named("shelf", owns("a")), want: "team/shelf"},
 		"an override that is deleted meant it":              {query: exchange.Query{Leaving: siblings.Leaving{Deleted: []inventory.Entry{{ID: inventory.IDOf(overrides("team", "a"))}}}, Seen: was(overrides("team", "a"))}, shelf: named("shelf", owns("a")), want: "team/shelf"},
@@ -213,6 +218,79 @@ func TestARuleOfWhatArrives(t *testing.T) {
 
 // stranger has a Kustomization be none that may use the source, or of a tenant that others wait for nothing of.
 func stranger(ks *kustomizev1.Kustomization) { ks.Labels = map[string]string{"stranger": "yes"} }
+
+// One that is made between two looks at what is there is not missed: the cache did not have it at the first, and has it at the second.
+func TestOneThatArrivesMeanwhile(t *testing.T) {
+	build := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) (siblings.Wants, error) {
+		if ks.Name == "root" {
+			return siblings.Wants{Children: []*kustomizev1.Kustomization{child("new")}}, nil
+		}
+		return siblings.Wants{Rules: []*unstructured.Unstructured{overrides("team", "a")}}, nil
+	}
+	differs := func(context.Context, *kustomizev1.Kustomization, siblings.Artifact) (bool, error) { return true, nil }
+	made := named("new")
+	made.Spec = child("new").Spec
+	store := func(objects ...client.Object) client.Client {
+		return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(append(objects, named("shop"), named("root"))...).Build()
+	}
+	hub, live := store(), store(made)
+	index := siblings.New(hub, build, func(*kustomizev1.Kustomization, string) bool { return true })
+	with, err := exchange.New(hub, live, index, differs, clocktesting.NewFakePassiveClock(noon)).With(t.Context(), exchange.Query{
+		Of: named("shop"), At: present, Changes: []applier.Change{change(applier.Configured, "a", "shop")},
+	})
+	if diff := cmp.Diff([]client.ObjectKey{key("new")}, with); diff != "" || err != nil {
+		t.Errorf("with (-want +got):\n%s\n%v", diff, err)
+	}
+}
+
+// A policy or an override of more than twenty is found where it means the template already; those that come to mean it are not looked for
+// where the commit changes, or brings, more than twenty.
+func TestHowManyAreLookedInto(t *testing.T) {
+	rule := overrides("team", "a")
+	for name, tc := range map[string]struct {
+		others, arrivals int
+		want             int
+	}{
+		"twenty that are changed, of which one comes to mean it": {others: 20, want: 1},
+		"one more than that":      {others: 21},
+		"twenty that are brought": {arrivals: 20, want: 1},
+		"one more than they":      {arrivals: 21},
+		"one is brought beside many that are changed, by who holds others": {others: 30, arrivals: 1, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := named("root", func(ks *kustomizev1.Kustomization) {
+				ks.Status.Inventory = inventory.Record([]inventory.Entry{{ID: inventory.ID{Namespace: "team", Name: "shop", GroupKind: schema.GroupKind{Group: kustomizev1.GroupVersion.Group, Kind: "Kustomization"}}, Version: "v1"}})
+			})
+			if tc.arrivals == 0 {
+				root.Spec.Suspend = true
+			}
+			objects := []client.Object{named("shop"), root}
+			for n := range tc.others {
+				objects = append(objects, named(fmt.Sprintf("app-%02d", n)))
+			}
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
+			build := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) (out siblings.Wants, err error) {
+				if ks.Name == "root" {
+					for n := range tc.arrivals {
+						out.Children = append(out.Children, child(fmt.Sprintf("new-%02d", n)))
+					}
+				}
+				if ks.Name == "new-00" || ks.Name == "app-00" && tc.arrivals == 0 {
+					out.Rules = []*unstructured.Unstructured{rule}
+				}
+				return out, nil
+			}
+			index := siblings.New(hub, build, func(*kustomizev1.Kustomization, string) bool { return true })
+			differs := func(context.Context, *kustomizev1.Kustomization, siblings.Artifact) (bool, error) { return true, nil }
+			with, err := exchange.New(hub, hub, index, differs, clocktesting.NewFakePassiveClock(noon)).With(t.Context(), exchange.Query{
+				Of: named("shop"), At: present, Changes: []applier.Change{change(applier.Configured, "a", "shop")},
+			})
+			if err != nil || len(with) != tc.want {
+				t.Errorf("with %v, want %d: %v", with, tc.want, err)
+			}
+		})
+	}
+}
 
 // A source's files are not built for a Kustomization that may not use it.
 func TestNothingIsBuiltForAStranger(t *testing.T) {
