@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
 )

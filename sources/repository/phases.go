@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
+	"github.com/flotilla-io/flotilla/sources/lfs"
 	"github.com/flotilla-io/flotilla/sources/signature"
 	"github.com/flotilla-io/flotilla/sources/submodule"
 )
@@ -66,24 +67,26 @@ type state struct {
 // them.
 func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
-		{"serviceAccountName", spec.ServiceAccountName != ""},
-	} {
-		if f.set {
-			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet", f.name))
-		}
-	}
 	switch {
 	case spec.Provider == sourcev1.GitProviderAzure, spec.Provider == sourcev1.GitProviderAWS:
-		return loop.Next{}, loop.Stalled(ReasonUnsupported, fmt.Errorf("spec.provider %s is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef", spec.Provider))
+		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.provider %s is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef", spec.Provider))
 	case spec.ServiceAccountName != "":
-		return loop.Next{}, loop.Stalled(ReasonUnsupported, errors.New("spec.serviceAccountName is not supported yet, as it is for providers that need a cloud's own libraries: remove it, and name a Secret with credentials in spec.secretRef"))
+		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New("spec.serviceAccountName is not supported yet, as it is for providers that need a cloud's own libraries: remove it, and name a Secret with credentials in spec.secretRef"))
 	}
 	return loop.Next{}, nil
+}
+
+// limit refuses sources beyond those that the namespace may have.
+func (r *Reconciler) limit(ctx context.Context, s *state) (loop.Next, error) {
+	return loop.Next{}, r.limits.Sources(ctx, s.object, s.interval)
+}
+
+// outcome returns the metric's reason for a reconcile without an error.
+func (s *state) outcome() string {
+	if s.artifact != nil {
+		return fetching.ReasonNewArtifact
+	}
+	return "UpToDate"
 }
 
 // connect finds out the credentials and creates the Remote. It opens no connection, but for a token of a GitHub App.
@@ -97,8 +100,12 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	if opts.Proxy, err = r.access.proxy(ctx, s); err != nil {
 		return loop.Next{}, err
 	}
-	s.from = submodule.Source{URL: spec.URL, Credentials: cred, Options: opts}
-	if s.remote, err = git.NewRemote(spec.URL, cred, opts); err != nil {
+	cred, err := r.access.credentials(ctx, s, opts)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	s.from = submodule.Source{URL: s.object.Spec.URL, Credentials: cred, Options: opts}
+	if s.remote, err = git.NewRemote(s.object.Spec.URL, cred, opts); err != nil {
 		return loop.Next{}, s.classify(err)
 	}
 	return loop.Next{}, nil

@@ -101,13 +101,14 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	if opts.Git.Kept == nil {
 		opts.Git.Kept = git.NewKept()
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}, verifier: verifier{hub, opts.Clock}, access: access{hub, githubapp.NewTokens(opts.Clock)}}
-}
-
-// jitter returns d, up to 5 % shorter or longer.
-func jitter(d time.Duration) time.Duration {
-	const share = 0.05
-	return d + time.Duration(share*(2*rand.Float64()-1)*float64(d)) //nolint:gosec // spreads load, guards nothing
+	includes := includer{hub, store}
+	collector := collector{includes, opts.Limits}
+	return &Reconciler{
+		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind),
+		users:  users{store: store, opts: opts, collector: collector, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}},
+		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub, githubapp.NewTokens(opts.Clock)}, verifier: verifier{hub, opts.Clock},
+		includes: includes, collector: collector,
+	}
 }
 
 // Register adds the loop to a manager.
