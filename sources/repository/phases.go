@@ -44,11 +44,11 @@ type state struct {
 	// artifacts in use.
 	current bool
 	inUse   []artifact.Used
-	// keys are those whose signatures count, if the spec asks for signatures, and signer and tag who signed the commit and
+	// keys are those whose signatures count, if the spec asks for signatures, and signed who signed the commit and
 	// its tag. doubted means that the artifact of the status was not verified by such keys.
-	keys        *signature.Keys
-	signer, tag *provenance.Signature
-	doubted     bool
+	keys    *signature.Keys
+	signed  struct{ commit, tag *provenance.Signature }
+	doubted bool
 	// artifact is the new artifact; nil until it is stored.
 	artifact *meta.Artifact
 	// subject is the first line of the new artifact's commit message.
@@ -76,7 +76,7 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// limit refuses sources beyond those that the namespace may have.
+// limit refuses a repository beyond its namespace's limit of sources.
 func (r *Reconciler) limit(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, r.limits.Sources(ctx, s.object, s.interval)
 }
@@ -190,7 +190,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if s.history.text != "" {
 		s.artifact.Metadata[gitopsv1alpha1.HistoryKey] = s.history.text
 	}
-	provenance.Record(s.artifact.Metadata, s.signer, s.tag)
+	provenance.Record(s.artifact.Metadata, s.signed.commit, s.signed.tag)
 	return loop.Next{}, nil
 }
 

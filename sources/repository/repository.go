@@ -106,8 +106,7 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	return &Reconciler{
 		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind),
 		users:  users{store: store, opts: opts, collector: collector, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}},
-		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub, githubapp.NewTokens(opts.Clock)}, verifier: verifier{hub, opts.Clock},
-		includes: includes, collector: collector,
+		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub, githubapp.NewTokens(opts.Clock)}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
 	}
 }
 

@@ -65,7 +65,7 @@ func (v verifier) verify(s *state, tree *git.Tree) error {
 	}
 	if verify.VerifyTag() {
 		tag, err := tree.SignedTag()
-		if s.tag, err = v.signer(s, "tag", tag, err); err != nil {
+		if s.signed.tag, err = v.signer(s, "tag", tag, err); err != nil {
 			return err
 		}
 		if name, isTag := strings.CutPrefix(s.commit.Reference, tags); isTag && name != tag.Name {
@@ -74,7 +74,7 @@ func (v verifier) verify(s *state, tree *git.Tree) error {
 	}
 	if verify.VerifyHEAD() {
 		commit, err := tree.SignedCommit()
-		if s.signer, err = v.signer(s, "commit", commit, err); err != nil {
+		if s.signed.commit, err = v.signer(s, "commit", commit, err); err != nil {
 			return err
 		}
 	}
