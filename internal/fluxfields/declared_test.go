@@ -45,7 +45,7 @@ var declared = []kind{
 			{in: "ref", fields: "branch commit name semver tag", use: used},
 			{in: "secretRef", fields: "name", use: used},
 			{in: "proxySecretRef", fields: "name", use: used},
-			{fields: "provider", use: used, refuses: "aws azure github", why: "credentials would be missing"},
+			{fields: "provider", use: used, refuses: "aws azure", why: "they need a cloud's own libraries"},
 			{in: "include[]", fields: "fromPath toPath", use: used},
 			{in: "include[].repository", fields: "name", use: used},
 			{fields: "serviceAccountName", use: refused, why: "it is for providers that are refused"},
