@@ -167,6 +167,7 @@ type loop struct {
 var loops = []loop{
 	{"gitrepository", registerRepository},
 	{"ocirepository", registerOCIRepository},
+	{"receiver", registerReceiver},
 	{"kustomization", registerApply},
 	{"template", registerTemplate},
 	{"scheduler", registerScheduler},
