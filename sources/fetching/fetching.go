@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -94,10 +93,10 @@ func Sweep(ctx context.Context, hub client.Reader, store *artifact.Store, kind s
 	}
 }
 
-// LetGo removes the finalizer that Flux's source-controller may have set.
-func LetGo(ctx context.Context, hub client.Client, object client.Object) error {
+// LetGo removes the finalizer that a controller of Flux may have set.
+func LetGo(ctx context.Context, hub client.Client, object client.Object, finalizer string) error {
 	before, ok := object.DeepCopyObject().(client.Object)
-	if !ok || !controllerutil.RemoveFinalizer(object, sourcev1.SourceFinalizer) {
+	if !ok || !controllerutil.RemoveFinalizer(object, finalizer) {
 		return nil
 	}
 	if err := hub.Patch(ctx, object, client.MergeFrom(before)); err != nil {

@@ -153,7 +153,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	run.WorksOn(&object)
 	if !object.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, fetching.LetGo(ctx, r.hub, &object)
+		return reconcile.Result{}, fetching.LetGo(ctx, r.hub, &object, sourcev1.SourceFinalizer)
 	}
 	if object.Spec.Suspend {
 		return reconcile.Result{}, nil

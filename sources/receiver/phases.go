@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/webhook"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 )
 
 // Reasons of conditions that Flux does not have, and one that it does not export.
@@ -139,7 +140,7 @@ func tokenOf(ctx context.Context, hub client.Reader, of *notificationv1.Receiver
 	err := hub.Get(ctx, key, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, loop.Waiting(notificationv1.TokenNotFoundReason, awaited, fmt.Errorf("the Secret %s of spec.secretRef is not there: create it, with the key token", key))
+		return nil, loop.Waiting(notificationv1.TokenNotFoundReason, fetching.Awaited, fmt.Errorf("the Secret %s of spec.secretRef is not there: create it, with the key token", key))
 	case err != nil:
 		return nil, loop.Retry(notificationv1.TokenNotFoundReason, fmt.Errorf("read Secret %s: %w", key, err))
 	}
@@ -150,7 +151,7 @@ func tokenOf(ctx context.Context, hub client.Reader, of *notificationv1.Receiver
 	out := map[string]string{}
 	for _, name := range keys {
 		if out[name] = string(secret.Data[name]); out[name] == "" {
-			return nil, loop.Waiting(notificationv1.TokenNotFoundReason, awaited, fmt.Errorf("the Secret %s of spec.secretRef has no %s: add that key", key, name))
+			return nil, loop.Waiting(notificationv1.TokenNotFoundReason, fetching.Awaited, fmt.Errorf("the Secret %s of spec.secretRef has no %s: add that key", key, name))
 		}
 	}
 	return out, nil

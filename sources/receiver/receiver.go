@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
@@ -16,16 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/sources/fetching"
 )
 
 // Options configure a Reconciler. Zero fields take the default.
@@ -42,13 +38,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// Back-off after transient faults, and the pause before a missing Secret is looked up again.
-const (
-	firstRetry, lastRetry = time.Second, 5 * time.Minute
-	awaited               = 5 * time.Second
-	minInterval           = time.Second
-	workers               = 2
-)
+const workers = 2
 
 // Reconciler keeps the addresses of Receivers.
 type Reconciler struct {
@@ -78,11 +68,11 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("receiver").
-		For(&notificationv1.Receiver{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
+		For(&notificationv1.Receiver{}, builder.WithPredicates(fetching.Asked())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			NewQueue:                fairqueue.ByNamespace(workers),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](fetching.FirstRetry, fetching.LastRetry),
 		}).
 		Complete(r)
 	if err != nil {
@@ -93,14 +83,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 
 // Handler answers the requests of senders.
 func (r *Reconciler) Handler() http.Handler { return r.server }
-
-// requested passes updates that request a reconcile.
-type requested struct{ predicate.Funcs }
-
-// Update reports whether the annotation has a new request.
-func (requested) Update(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetAnnotations()[meta.ReconcileRequestAnnotation] != e.ObjectNew.GetAnnotations()[meta.ReconcileRequestAnnotation]
-}
 
 // Reconcile brings one Receiver's address up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -115,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !object.DeletionTimestamp.IsZero() {
 		r.hooks.drop(req.NamespacedName)
-		return reconcile.Result{}, r.letGo(ctx, &object)
+		return reconcile.Result{}, fetching.LetGo(ctx, r.hub, &object, notificationv1.NotificationFinalizer)
 	}
 	if object.Spec.Suspend {
 		r.hooks.drop(req.NamespacedName)
@@ -134,18 +116,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
-	next.After = max(object.GetInterval(), minInterval)
+	next.After = max(object.GetInterval(), fetching.MinInterval)
 	return loop.Result(next, err)
-}
-
-// letGo removes the finalizer that Flux's notification-controller may have set.
-func (r *Reconciler) letGo(ctx context.Context, object *notificationv1.Receiver) error {
-	before := object.DeepCopy()
-	if !controllerutil.RemoveFinalizer(object, notificationv1.NotificationFinalizer) {
-		return nil
-	}
-	if err := r.hub.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("remove finalizer: %w", err))
-	}
-	return nil
 }
