@@ -40,20 +40,21 @@ func newHooks(c clock.PassiveClock) *hooks {
 	return &hooks{clock: c, byPath: map[string]hook{}, paths: map[client.ObjectKey]string{}, limits: map[string]*rate.Limiter{}}
 }
 
-// put makes a Receiver reachable at a path, and at no other.
-func (h *hooks) put(path string, of hook) {
+// put makes a Receiver reachable at a path, and at no other. It reports false if another one has the path.
+func (h *hooks) put(path string, of hook) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.paths[of.key] != path {
 		h.forget(of.key)
 	}
-	if taken, ok := h.byPath[path]; ok && taken.key != of.key {
-		return
+	if other, found := h.byPath[path]; found && other.key != of.key {
+		return false
 	}
 	h.byPath[path], h.paths[of.key] = of, path
 	if h.limits[path] == nil {
 		h.limits[path] = rate.NewLimiter(perSecond, burst)
 	}
+	return true
 }
 
 // drop makes a Receiver unreachable.

@@ -22,6 +22,8 @@ import (
 const (
 	// ReasonNotListening means that the control plane listens for no requests.
 	ReasonNotListening = "NotListening"
+	// ReasonPathTaken means that another Receiver has the same path.
+	ReasonPathTaken = "PathTaken"
 	// ReasonInvalidExpression means that a filter or a validation is no expression.
 	ReasonInvalidExpression = "InvalidCELExpression"
 )
@@ -59,6 +61,9 @@ type validation struct {
 	line    *expression.Expression
 }
 
+// read bounds what it takes to read all expressions of a Receiver: some 100,000 characters.
+const read = 5_000_000
+
 // compile reads the expressions of the spec.
 func (r *Reconciler) compile(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
@@ -66,12 +71,13 @@ func (r *Reconciler) compile(ctx context.Context, s *state) (loop.Next, error) {
 	if spec.Type == notificationv1.GenericOIDCReceiver {
 		sees = append(sees, "claims")
 	}
+	budget := expression.NewBudget(read)
 	var err error
-	if s.filters.all, err = r.line(ctx, "spec.resourceFilter", spec.ResourceFilter, sees...); err != nil {
+	if s.filters.all, err = r.line(ctx, budget, "spec.resourceFilter", spec.ResourceFilter, sees...); err != nil {
 		return loop.Next{}, err
 	}
 	for i, resource := range spec.Resources {
-		line, err := r.line(ctx, fmt.Sprintf("spec.resources[%d].filter", i), resource.Filter, sees...)
+		line, err := r.line(ctx, budget, fmt.Sprintf("spec.resources[%d].filter", i), resource.Filter, sees...)
 		if err != nil {
 			return loop.Next{}, err
 		}
@@ -79,24 +85,24 @@ func (r *Reconciler) compile(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	s.checks = make(map[string]checks, len(spec.OIDCProviders))
 	for i, provider := range spec.OIDCProviders {
-		if s.checks[provider.IssuerURL], err = r.checks(ctx, fmt.Sprintf("spec.oidcProviders[%d]", i), provider); err != nil {
+		if s.checks[provider.IssuerURL], err = r.checks(ctx, budget, fmt.Sprintf("spec.oidcProviders[%d]", i), provider); err != nil {
 			return loop.Next{}, err
 		}
 	}
 	return loop.Next{}, nil
 }
 
-func (r *Reconciler) checks(ctx context.Context, field string, of notificationv1.OIDCProvider) (checks, error) {
+func (r *Reconciler) checks(ctx context.Context, budget *expression.Budget, field string, of notificationv1.OIDCProvider) (checks, error) {
 	out := checks{audience: of.GetAudience()}
 	for i, v := range of.Variables {
-		line, err := r.line(ctx, fmt.Sprintf("%s.variables[%d].expression", field, i), v.Expression, "claims", "vars")
+		line, err := r.line(ctx, budget, fmt.Sprintf("%s.variables[%d].expression", field, i), v.Expression, "claims", "vars")
 		if err != nil {
 			return checks{}, err
 		}
 		out.variables = append(out.variables, variable{v.Name, line})
 	}
 	for i, v := range of.Validations {
-		line, err := r.line(ctx, fmt.Sprintf("%s.validations[%d].expression", field, i), v.Expression, "claims", "vars")
+		line, err := r.line(ctx, budget, fmt.Sprintf("%s.validations[%d].expression", field, i), v.Expression, "claims", "vars")
 		if err != nil {
 			return checks{}, err
 		}
@@ -106,12 +112,12 @@ func (r *Reconciler) checks(ctx context.Context, field string, of notificationv1
 }
 
 // line compiles one expression; nil for none.
-func (r *Reconciler) line(ctx context.Context, field, text string, sees ...string) (*expression.Expression, error) {
+func (r *Reconciler) line(ctx context.Context, budget *expression.Budget, field, text string, sees ...string) (*expression.Expression, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	line, err := r.lines.Compile(ctx, text, nil, sees...)
-	if errors.Is(err, expression.ErrInvalid) {
+	line, err := r.lines.Compile(ctx, text, budget, sees...)
+	if errors.Is(err, expression.ErrInvalid) || errors.Is(err, expression.ErrCost) {
 		return nil, loop.Stalled(ReasonInvalidExpression, fmt.Errorf("%s: %w", field, err))
 	}
 	return line, err
@@ -161,6 +167,15 @@ func tokenOf(ctx context.Context, hub client.Reader, of *notificationv1.Receiver
 func (r *Reconciler) listen(context.Context, *state) (loop.Next, error) {
 	if r.opts.Address == "" {
 		return loop.Next{}, loop.Stalled(ReasonNotListening, errors.New("the control plane listens for no webhooks: start it with --receiver-address, such as :9292"))
+	}
+	return loop.Next{}, nil
+}
+
+// open makes the Receiver reachable. Its path is made of token, name and namespace, one after the other, so that it may be
+// that of another one, whose token is the same.
+func (r *Reconciler) open(_ context.Context, s *state) (loop.Next, error) {
+	if !r.hooks.put(s.path, s.hook()) {
+		return loop.Next{}, loop.Waiting(ReasonPathTaken, fetching.Awaited, errors.New("another Receiver has the same path, as its token, name and namespace are the same text: use another token or name"))
 	}
 	return loop.Next{}, nil
 }

@@ -104,13 +104,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	s := &state{object: &object}
-	next, err := loop.Run(ctx, s, r.compile, r.authenticate, r.listen)
+	next, err := loop.Run(ctx, s, r.compile, r.authenticate, r.listen, r.open)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
-	if err == nil {
-		r.hooks.put(s.path, s.hook())
-	} else {
+	if err != nil {
 		r.hooks.drop(req.NamespacedName)
 	}
 	if err := r.report(ctx, s, err); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
+	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/webhook"
 	"github.com/flotilla-io/flotilla/sources/receiver/issuer"
 )
@@ -32,6 +33,7 @@ const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
+	idleTimeout     = 5 * time.Second
 	mostHeader      = 32 << 10
 	// work is how long one request may take.
 	work = 20 * time.Second
@@ -66,7 +68,7 @@ func (s *server) run(ctx context.Context) error {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.ServeHTTP(w, r.WithContext(ctrl.LoggerInto(r.Context(), log)))
 		}),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: writeTimeout, MaxHeaderBytes: mostHeader,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- out.Serve(netutil.LimitListener(listener, mostConnections)) }()
@@ -208,17 +210,17 @@ func (s *server) google(ctx context.Context, bearer string, token map[string]str
 
 // hold returns an error unless the claims are as the Receiver asks.
 func (c checks) hold(ctx context.Context, claims map[string]any) error {
-	vars := map[string]any{}
+	vars, budget := map[string]any{}, expression.NewBudget(spent)
 	values := map[string]any{"claims": claims, "vars": vars}
 	for _, v := range c.variables {
-		value, err := v.line.Value(ctx, values, nil)
+		value, err := v.line.Value(ctx, values, budget)
 		if err != nil {
 			return fmt.Errorf("%w: the variable %s: %w", issuer.ErrDenied, v.name, err)
 		}
 		vars[v.name] = value
 	}
 	for _, v := range c.validations {
-		holds, err := v.line.Bool(ctx, values, nil)
+		holds, err := v.line.Bool(ctx, values, budget)
 		if err != nil || !holds {
 			return fmt.Errorf("%w: %s", issuer.ErrDenied, v.message)
 		}

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -29,15 +28,17 @@ var ErrDenied = errors.New("the token of the request does not count")
 
 const (
 	// mostAnswer is how much an issuer may answer, in bytes.
-	mostAnswer = 1 << 20
+	mostAnswer = 256 << 10
 	// mostToken is how long a token may be, in bytes.
 	mostToken = 16 << 10
 	timeout   = 5 * time.Second
-	// lasts is how long what an issuer says of itself is kept, and mostKept of how many. Keys are asked for anew whenever a
-	// token names one that is not known, and once in fresh at most, as anybody may make up such a token.
+	// lasts is how long what an issuer says is kept, and mostKept of how many. Its keys are asked for anew where a token
+	// names one that is not known, but once in fresh at most, as anybody may make up such a token; a fault is kept as long.
 	lasts    = time.Hour
 	mostKept = 100
 	fresh    = 10 * time.Second
+	// mostVerified is how many signatures are verified at a time.
+	mostVerified = 4
 )
 
 // algorithms are those that count: all that are signatures.
@@ -47,63 +48,70 @@ var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.E
 type Issuers struct {
 	client *http.Client
 	clock  clock.PassiveClock
+	slots  chan struct{}
 
 	mu   sync.Mutex
-	kept map[string]known
-}
-
-type known struct {
-	provider *oidc.Provider
-	err      error
-	until    time.Time
+	kept map[string]*known
 }
 
 // New returns Issuers that are reached by a dialer.
 func New(reach egress.Dialer, c clock.PassiveClock) *Issuers {
-	transport := &http.Transport{DialContext: reach.DialContext, TLSHandshakeTimeout: timeout, IdleConnTimeout: time.Minute, MaxIdleConns: 10}
 	return &Issuers{
 		client: &http.Client{
-			Transport: bounded{next: transport, clock: c, last: map[string]time.Time{}}.ready(), Timeout: timeout,
+			Transport: &http.Transport{DialContext: reach.DialContext, TLSHandshakeTimeout: timeout, IdleConnTimeout: time.Minute, MaxIdleConns: 10}, Timeout: timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		clock: c, kept: map[string]known{},
+		clock: c, slots: make(chan struct{}, mostVerified), kept: map[string]*known{},
 	}
 }
 
 // Of returns who claims to have issued a token; empty for what is none. It is not verified.
 func Of(token string) string {
-	_, rest, _ := strings.Cut(token, ".")
-	payload, _, ok := strings.Cut(rest, ".")
-	if !ok || len(token) > mostToken {
-		return ""
-	}
-	text, err := base64.RawURLEncoding.DecodeString(payload)
-	if err != nil {
-		return ""
-	}
 	var claims struct {
 		Issuer string `json:"iss"`
 	}
-	if json.Unmarshal(text, &claims) != nil {
+	if decode(token, 1, &claims) != nil {
 		return ""
 	}
 	return claims.Issuer
 }
 
-// Verify returns the claims of a token that an issuer has signed for an audience, and that is valid now. Errors:
-// ErrDenied; any other is a fault of the issuer's.
-func (x *Issuers) Verify(ctx context.Context, issuer, audience, token string) (map[string]any, error) {
-	if len(token) > mostToken {
-		return nil, fmt.Errorf("%w: it is too long", ErrDenied)
+// decode reads one part of a token: 0 is its header, 1 its claims.
+func decode(token string, part int, into any) error {
+	parts := strings.SplitN(token, ".", 4)
+	if len(parts) != 3 || len(token) > mostToken {
+		return errors.New("it is no token")
 	}
-	provider, err := x.provider(ctx, issuer)
+	text, err := base64.RawURLEncoding.DecodeString(parts[part])
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// Verify returns the claims of a token that an issuer has signed for an audience, and that is valid now. Errors:
+// ErrDenied, and that of a context that ended; any other is a fault of the issuer's.
+func (x *Issuers) Verify(ctx context.Context, issuer, audience, token string) (map[string]any, error) {
+	var header struct {
+		Key string `json:"kid"`
+	}
+	if decode(token, 0, &header) != nil {
+		return nil, fmt.Errorf("%w: it is none", ErrDenied)
+	}
+	keys, err := x.keys(ctx, issuer, header.Key)
 	if err != nil {
 		return nil, err
 	}
+	select {
+	case x.slots <- struct{}{}:
+		defer func() { <-x.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	config := &oidc.Config{ClientID: audience, SupportedSigningAlgs: algorithms, Now: x.clock.Now}
-	verified, err := provider.Verifier(config).Verify(oidc.ClientContext(ctx, x.client), token)
+	verified, err := oidc.NewVerifier(issuer, keys, config).Verify(ctx, token)
 	if err != nil {
-		return nil, fmt.Errorf("%w: its signature, its audience or its time is wrong, or the keys of %s cannot be had", ErrDenied, issuer)
+		return nil, fmt.Errorf("%w: its signature, its audience or its time is wrong, or %s has no such key", ErrDenied, issuer)
 	}
 	var claims map[string]any
 	if err := verified.Claims(&claims); err != nil {
@@ -112,76 +120,64 @@ func (x *Issuers) Verify(ctx context.Context, issuer, audience, token string) (m
 	return claims, nil
 }
 
-// provider returns what an issuer says of itself. A fault is kept for a while, too.
-func (x *Issuers) provider(ctx context.Context, issuer string) (*oidc.Provider, error) {
+// keys returns those of an issuer that have a name.
+func (x *Issuers) keys(ctx context.Context, issuer, name string) (keySet, error) {
+	k := x.known(issuer)
+	select { // one asks, and the others wait for its answer
+	case k.asking <- struct{}{}:
+		defer func() { <-k.asking }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	now := x.clock.Now()
+	found, err := k.keys.named(name), k.err
+	if age := now.Sub(k.asked); k.asked.IsZero() || age >= lasts || age >= fresh && (len(found) == 0 || err != nil) {
+		k.asked = now
+		k.keys, k.err = x.ask(ctx, issuer)
+		if ctx.Err() != nil {
+			k.asked = time.Time{} // the sender has gone: that says nothing of the issuer
+		}
+		found, err = k.keys.named(name), k.err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask the issuer %s for its keys: %w", issuer, err)
+	}
+	return found, nil
+}
+
+// known is what an issuer has said.
+type known struct {
+	// asking is held by whoever reads or changes the fields below.
+	asking chan struct{}
+	keys   keySet
+	err    error
+	asked  time.Time
+
+	used time.Time // guarded by Issuers.mu
+}
+
+// known returns what is kept of an issuer, in the place of the one that was not used for longest if there are too many.
+func (x *Issuers) known(issuer string) *known {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	now := x.clock.Now()
-	if k, ok := x.kept[issuer]; ok && now.Before(k.until) {
-		return k.provider, k.err
+	k := x.kept[issuer]
+	if k == nil {
+		if len(x.kept) >= mostKept {
+			delete(x.kept, x.oldest())
+		}
+		k = &known{asking: make(chan struct{}, 1)}
+		x.kept[issuer] = k
 	}
-	if len(x.kept) >= mostKept {
-		clear(x.kept)
-	}
-	// The provider asks for keys later, when this request is over.
-	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), x.client), issuer)
-	k := known{provider: provider, until: now.Add(lasts)}
-	if err != nil {
-		k.err, k.until = fmt.Errorf("ask the issuer %s about itself: %w", issuer, reason(err)), now.Add(fresh)
-	}
-	x.kept[issuer] = k
-	return k.provider, k.err
+	k.used = x.clock.Now()
+	return k
 }
 
-// reason returns an error without anything that an issuer answered.
-func reason(err error) error {
-	if errors.Is(err, egress.ErrNotAllowed) {
-		return err
+func (x *Issuers) oldest() string {
+	out := ""
+	for issuer, k := range x.kept {
+		if out == "" || k.used.Before(x.kept[out].used) {
+			out = issuer
+		}
 	}
-	if fault := egress.Fault(err); fault != nil && !errors.Is(fault, err) {
-		return fault
-	}
-	return errors.New("its answer is not that of an OpenID Connect issuer with this address")
-}
-
-// bounded cuts answers, and asks the same address for keys once in a while only.
-type bounded struct {
-	next  http.RoundTripper
-	clock clock.PassiveClock
-	mu    *sync.Mutex
-	last  map[string]time.Time
-}
-
-func (b bounded) ready() bounded {
-	b.mu = &sync.Mutex{}
-	return b
-}
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !b.due(req.URL.String()) {
-		return nil, errors.New("it was asked just now")
-	}
-	resp, err := b.next.RoundTrip(req)
-	if err == nil {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, mostAnswer), resp.Body}
-	}
-	return resp, err
-}
-
-func (b bounded) due(address string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.clock.Now()
-	if last, ok := b.last[address]; ok && now.Sub(last) < fresh {
-		return false
-	}
-	if len(b.last) >= mostKept {
-		clear(b.last)
-	}
-	b.last[address] = now
-	return true
+	return out
 }
