@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/git/hostkey"
 	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
@@ -36,7 +37,7 @@ var (
 	ErrHostKeyChanged = hostkey.ErrChanged
 	// ErrRedirect means that the remote redirected to an address that is not
 	// followed.
-	ErrRedirect = errors.New("redirect refused")
+	ErrRedirect = egress.ErrRedirect
 	// ErrTLS means that the server's certificate could not be verified.
 	ErrTLS = errors.New("TLS certificate not trusted")
 	// ErrTooLarge means that the remote sent more than Limits allow.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,7 +47,8 @@ func (r *Remote) connectHTTP(service string) *httpConnection {
 // newTransport returns the way to a repository's host, and to those to which it
 // redirects.
 func newTransport(origin *url.URL, cred Credentials, opts Options) *egress.Transport {
-	return opts.Egress.Transport(egress.Way{Judge: newDialGuard(origin, opts).judge, TLS: cred.TLS, Proxy: opts.Proxy})
+	guard := &egress.Guard{Origin: net.JoinHostPort(origin.Hostname(), portOf(origin)), Dialer: opts.Egress}
+	return opts.Egress.Transport(egress.Way{Judge: guard.Judge, TLS: cred.TLS, Proxy: opts.Proxy})
 }
 
 // credentialTransport adds credentials to requests to the repository's own host
