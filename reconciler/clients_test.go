@@ -255,16 +255,8 @@ func TestClientsBreakAnApplication(t *testing.T) {
 	const toleration, grace = 1, 3
 	m := newMovesWith(t, registerClients)
 	ns := m.hub.Namespace(t)
-	m.start(ns, failing(toleration, policyv1alpha1.PurgeModeGracefully, ptr.To[int32](600)))
+	m.start(ns, failing(600, policyv1alpha1.PurgeModeGracefully, ptr.To[int32](600))) // more replicas take a while
 	m.eventually("it runs in the first", func() error { return m.runs(to, ns) })
-	m.edit(ns, failing(toleration, policyv1alpha1.PurgeModeGracefully, ptr.To[int32](grace)))
-	m.eventually("the grace reaches the binding", func() error {
-		b, err := m.binding(ns)
-		if err != nil || b.Spec.Failover == nil || b.Spec.Failover.Application == nil || ptr.Deref(b.Spec.Failover.Application.GracePeriodSeconds, 0) != grace {
-			return errors.Join(err, fmt.Errorf("spec.failover %+v", b.Spec.Failover))
-		}
-		return nil
-	})
 	m.check(m.hub.Hub.Patch(m.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))))
 	m.eventually("all three do", func() error {
 		web := &appsv1.Deployment{}
@@ -273,6 +265,14 @@ func TestClientsBreakAnApplication(t *testing.T) {
 			err = errors.Join(err, fmt.Errorf("%d available", web.Status.AvailableReplicas))
 		}
 		return err
+	})
+	m.edit(ns, failing(toleration, policyv1alpha1.PurgeModeGracefully, ptr.To[int32](grace)))
+	m.eventually("the grace reaches the binding", func() error {
+		b, err := m.binding(ns)
+		if err != nil || b.Spec.Failover == nil || b.Spec.Failover.Application == nil || ptr.Deref(b.Spec.Failover.Application.GracePeriodSeconds, 0) != grace {
+			return errors.Join(err, fmt.Errorf("spec.failover %+v", b.Spec.Failover))
+		}
+		return nil
 	})
 	broken := time.Now()
 	m.check(m.hub.Hub.Create(m.Context(), illIn(ns, to, from)))
