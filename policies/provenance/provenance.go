@@ -64,6 +64,7 @@ func Commit(metadata map[string]string) map[string]string {
 	for _, key := range []string{
 		gitopsv1alpha1.CommitAuthorKey, gitopsv1alpha1.CommitSubjectKey, gitopsv1alpha1.CommitDateKey,
 		ofCommit.key, ofCommit.name, ofCommit.signed, ofTag.key, ofTag.name, ofTag.signed,
+		ofArtifact.key, ofArtifact.name, ofArtifact.signed, gitopsv1alpha1.ArtifactIssuerKey,
 	} {
 		if value := metadata[key]; value != "" {
 			out[key] = value
@@ -72,11 +73,12 @@ func Commit(metadata map[string]string) map[string]string {
 	return out
 }
 
-// Withdrawn returns metadata without what Record wrote.
+// Withdrawn returns metadata without what Record and RecordArtifact wrote.
 func Withdrawn(metadata map[string]string) map[string]string {
 	out := maps.Clone(metadata)
 	if out != nil {
 		Record(out, nil, nil)
+		RecordArtifact(out, nil)
 	}
 	return out
 }
@@ -106,9 +108,16 @@ func Keys(r *sourcev1.GitRepository) (fingerprints []string, all bool) {
 	return fingerprints, true
 }
 
-// Vouched reports whether what is recorded of a commit has each signature that is asked for; nil asks for none.
-func Vouched(verify *sourcev1.GitRepositoryVerification, metadata map[string]string) bool {
-	return verify == nil || (!verify.VerifyHEAD() || metadata[ofCommit.key] != "") && (!verify.VerifyTag() || metadata[ofTag.key] != "")
+// Demand is which signatures a source asks for; the zero value asks for none.
+type Demand struct {
+	Git *sourcev1.GitRepositoryVerification
+	OCI *sourcev1.OCIRepositoryVerification
+}
+
+// Met reports whether what is recorded of a commit, or of an artifact, has each signature that is asked for.
+func (d Demand) Met(metadata map[string]string) bool {
+	git := d.Git == nil || (!d.Git.VerifyHEAD() || metadata[ofCommit.key] != "") && (!d.Git.VerifyTag() || metadata[ofTag.key] != "")
+	return git && (d.OCI == nil || metByArtifact(d.OCI, metadata))
 }
 
 // Unverified says why a source's artifact must not be built; it is empty if it may.
@@ -130,6 +139,9 @@ func Unverified(r *sourcev1.GitRepository) string {
 // Text returns who signed, as in "commit signed by Ann <ann@example.com> (KEY)"; empty where nothing was verified.
 func Text(metadata map[string]string) string {
 	var parts []string
+	if by := artifactBy(metadata); by != "" {
+		parts = append(parts, by)
+	}
 	for _, of := range []struct {
 		what string
 		fields
@@ -159,7 +171,7 @@ type Refusal struct {
 type Kind int
 
 const (
-	// UnsignedCommit is a commit without a signature that counts.
+	// UnsignedCommit is a commit, or an artifact of a registry, without a signature that counts.
 	UnsignedCommit Kind = iota
 	// UnsignedTag is a tag without one, or one that nobody can sign.
 	UnsignedTag
@@ -175,8 +187,15 @@ func (r Refusal) Message() string { return r.Revision + parting[r.Kind] + r.Why 
 
 // Refused returns the revision that a source does not take, as it is not verified; zero for none.
 func Refused(r *sourcev1.GitRepository) Refusal {
-	c := apimeta.FindStatusCondition(r.Status.Conditions, sourcev1.SourceVerifiedCondition)
-	if r.Spec.Verification == nil || c == nil || c.Status != metav1.ConditionFalse {
+	if r.Spec.Verification == nil {
+		return Refusal{}
+	}
+	return refusedBy(r.Status.Conditions)
+}
+
+func refusedBy(conditions []metav1.Condition) Refusal {
+	c := apimeta.FindStatusCondition(conditions, sourcev1.SourceVerifiedCondition)
+	if c == nil || c.Status != metav1.ConditionFalse {
 		return Refusal{}
 	}
 	for kind, between := range parting {

@@ -138,8 +138,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestVouched is about what a history records of a commit.
-func TestVouched(t *testing.T) {
+// TestMet is about what a history records of a commit.
+func TestMet(t *testing.T) {
 	commit, both := map[string]string{}, map[string]string{}
 	provenance.Record(commit, ann, nil)
 	provenance.Record(both, ann, bob)
@@ -158,7 +158,7 @@ func TestVouched(t *testing.T) {
 		"both":                     {verify(sourcev1.ModeGitTagAndHEAD), both, true},
 		"both, with the one alone": {verify(sourcev1.ModeGitTagAndHEAD), commit, false},
 	} {
-		if got := provenance.Vouched(tc.verify, tc.metadata); got != tc.want {
+		if got := (provenance.Demand{Git: tc.verify}).Met(tc.metadata); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/acl"
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,8 +38,8 @@ type source struct {
 	digest string
 	// commit is the artifact's metadata about its commit, by the keys of the API.
 	commit map[string]string
-	// verify is which signatures the source asks for; nil for none.
-	verify *sourcev1.GitRepositoryVerification
+	// verify is which signatures the source asks for.
+	verify provenance.Demand
 	// allows are the objects whose deletion the commit allows, separated by commas.
 	allows string
 }

@@ -39,8 +39,8 @@ type Facts struct {
 	// Handled is the latest request for a reconcile that was handled, and Observed the generation that was.
 	Handled  string
 	Observed int64
-	// Verify is which signatures of its commits the source asks for; nil for none.
-	Verify *sourcev1.GitRepositoryVerification
+	// Verify is which signatures of its revisions the source asks for.
+	Verify provenance.Demand
 	// Unverified says why its artifact must not be built; empty if it may.
 	Unverified string
 }
@@ -78,7 +78,7 @@ func kind[T any, P interface {
 func ofGitRepository(r *sourcev1.GitRepository) Facts {
 	return Facts{
 		URL: r.Spec.URL, Reference: referenceOf(r.Spec.Reference), Ignore: r.Spec.Ignore, Directories: r.Spec.SparseCheckout, Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
-		Verify: r.Spec.Verification, Unverified: provenance.Unverified(r),
+		Verify: provenance.Demand{Git: r.Spec.Verification}, Unverified: provenance.Unverified(r),
 	}
 }
 
@@ -86,6 +86,7 @@ func ofOCIRepository(r *sourcev1.OCIRepository) Facts {
 	return Facts{
 		URL: r.Spec.URL, Reference: referenceOfOCI(r.Spec.Reference), Ignore: r.Spec.Ignore,
 		Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
+		Verify: provenance.Demand{OCI: r.Spec.Verify}, Unverified: provenance.UnverifiedArtifact(r),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
@@ -64,7 +65,7 @@ func TestOtherKinds(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
-	verify := &sourcev1.GitRepositoryVerification{}
+	verify, cosign := &sourcev1.GitRepositoryVerification{}, &sourcev1.OCIRepositoryVerification{Provider: "cosign"}
 	artifact := &meta.Artifact{Revision: "main@sha1:1"}
 	for name, tc := range map[string]struct {
 		of   origins.Object
@@ -79,7 +80,7 @@ func TestFacts(t *testing.T) {
 		},
 		"a GitRepository whose commits nobody has verified": {
 			&sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Spec: sourcev1.GitRepositorySpec{Verification: verify, Reference: &sourcev1.GitRepositoryRef{Branch: "main", Tag: "v1"}}, Status: sourcev1.GitRepositoryStatus{Artifact: artifact}},
-			origins.Facts{Reference: "tag v1", Verify: verify, Unverified: "the artifact of main@sha1:1 is not verified as spec.verify of GitRepository shop/app asks (HEAD)"},
+			origins.Facts{Reference: "tag v1", Verify: provenance.Demand{Git: verify}, Unverified: "the artifact of main@sha1:1 is not verified as spec.verify of GitRepository shop/app asks (HEAD)"},
 		},
 		"an OCIRepository": {
 			&sourcev1.OCIRepository{
@@ -87,6 +88,10 @@ func TestFacts(t *testing.T) {
 				Status: sourcev1.OCIRepositoryStatus{ObservedGeneration: 3, Artifact: artifact, ReconcileRequestStatus: meta.ReconcileRequestStatus{LastHandledReconcileAt: "now"}},
 			},
 			origins.Facts{URL: "oci://registry.test/app", Reference: "tag latest", Suspended: true, Handled: "now", Observed: 3},
+		},
+		"an OCIRepository whose artifact nobody has verified": {
+			&sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Spec: sourcev1.OCIRepositorySpec{Verify: cosign}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},
+			origins.Facts{Reference: "tag latest", Verify: provenance.Demand{OCI: cosign}, Unverified: "the artifact of main@sha1:1 is not verified as spec.verify of OCIRepository shop/app asks"},
 		},
 		"an OCIRepository of versions": {
 			&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Reference: &sourcev1.OCIRepositoryRef{Tag: "main", SemVer: "1.x", SemverFilter: "-a$"}}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},

@@ -39,8 +39,8 @@ const (
 	GitNotesRef = "refs/notes/flotilla"
 )
 
-// What is recorded of a commit besides its files: in status.artifact.metadata of
-// its GitRepository, and in status.history[].metadata of the Kustomizations that
+// What is recorded of a commit, or an artifact, besides its files: in status.artifact.metadata of
+// its source, and in status.history[].metadata of the Kustomizations that
 // applied it. Each is one line and may be missing.
 const (
 	// CommitAuthorKey is who wrote the commit, as "Name <mail>".
@@ -64,6 +64,15 @@ const (
 	TagSignerKey = "gitops.flotilla.io/tag-signer"
 	// TagSignedKey is when the tag was signed, by its signature, as RFC 3339.
 	TagSignedKey = "gitops.flotilla.io/tag-signed"
+	// ArtifactSigningKeyKey is the fingerprint of what vouches for an artifact of a registry: of the public key whose
+	// signature was verified, or of the trusted root by which the signer's certificate was.
+	ArtifactSigningKeyKey = "gitops.flotilla.io/artifact-signing-key"
+	// ArtifactSignerKey is what the Secret calls that key, or the subject of the certificate.
+	ArtifactSignerKey = "gitops.flotilla.io/artifact-signer"
+	// ArtifactIssuerKey is who told the certificate's authority who the signer is; there is none with a key.
+	ArtifactIssuerKey = "gitops.flotilla.io/artifact-signer-issuer"
+	// ArtifactSignedKey is when the artifact was signed, as a log or an authority vouches for it, as RFC 3339.
+	ArtifactSignedKey = "gitops.flotilla.io/artifact-signed"
 )
 
 // ParentAnnotation on a CommitStatus is the Kustomization, as namespace/name, that applied the one that it

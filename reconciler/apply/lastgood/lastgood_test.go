@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
@@ -114,14 +115,14 @@ func TestInUse(t *testing.T) {
 // TestVerified: what was applied before its source asked for signatures is not brought back.
 func TestVerified(t *testing.T) {
 	record := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a", Objects: "sha256:b"}
-	verify := &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitHEAD}
+	verify := provenance.Demand{Git: &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitHEAD}}
 	signed := map[string]string{"revision": "main@sha1:1", "gitops.flotilla.io/commit-signing-key": "A1"}
 	for name, tc := range map[string]struct {
 		history []map[string]string
-		verify  *sourcev1.GitRepositoryVerification
+		verify  provenance.Demand
 		want    bool
 	}{
-		"nothing is asked for":            {nil, nil, true},
+		"nothing is asked for":            {nil, provenance.Demand{}, true},
 		"it was signed":                   {[]map[string]string{{"revision": "main@sha1:2"}, signed}, verify, true},
 		"it was not":                      {[]map[string]string{{"revision": "main@sha1:1"}}, verify, false},
 		"another one was":                 {[]map[string]string{{"revision": "main@sha1:2", "gitops.flotilla.io/commit-signing-key": "A1"}}, verify, false},

@@ -6,7 +6,6 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/provenance"
@@ -26,11 +25,11 @@ type Record struct {
 // Whole reports whether it is known what was applied.
 func (r Record) Whole() bool { return r.Objects != "" && r.Artifact != "" && r.Revision != "" }
 
-// Verified reports whether the commit of a record has the signatures that its source asks for by now, as they were verified
+// Verified reports whether the revision of a record has the signatures that its source asks for by now, as they were verified
 // when it was applied.
-func Verified(status kustomizev1.KustomizationStatus, r Record, verify *sourcev1.GitRepositoryVerification) bool {
-	return verify == nil || slices.ContainsFunc(status.History, func(s meta.Snapshot) bool {
-		return s.Metadata["revision"] == r.Revision && provenance.Vouched(verify, s.Metadata)
+func Verified(status kustomizev1.KustomizationStatus, r Record, asked provenance.Demand) bool {
+	return asked == (provenance.Demand{}) || slices.ContainsFunc(status.History, func(s meta.Snapshot) bool {
+		return s.Metadata["revision"] == r.Revision && asked.Met(s.Metadata)
 	})
 }
 
