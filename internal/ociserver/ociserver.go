@@ -40,9 +40,14 @@ type Server struct {
 	real     http.Handler
 }
 
-// New returns an empty registry.
-func New() *Server {
-	s := &Server{real: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
+// New returns an empty registry, which keeps no list of what refers to an artifact.
+func New() *Server { return newServer(false) }
+
+// NewWithReferrers returns an empty registry that keeps such lists.
+func NewWithReferrers() *Server { return newServer(true) }
+
+func newServer(referrers bool) *Server {
+	s := &Server{real: registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(referrers))}
 	s.Handler = http.HandlerFunc(s.serve)
 	return s
 }

@@ -43,9 +43,13 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := unstarted(t)
-	f.server = httptest.NewServer(f)
-	t.Cleanup(f.server.Close)
+	f.start()
 	return f
+}
+
+func (f *fixture) start() {
+	f.server = httptest.NewServer(f)
+	f.t.Cleanup(f.server.Close)
 }
 
 func unstarted(t *testing.T) *fixture {

@@ -24,6 +24,10 @@ type Descriptor struct {
 	Digest    string `json:"digest"`
 	Size      int64  `json:"size"`
 
+	// ArtifactType is of what kind the manifest is that it points at, and Annotations are whatever the author wrote.
+	ArtifactType string            `json:"artifactType"`
+	Annotations  map[string]string `json:"annotations"`
+
 	Platform *struct {
 		Architecture string `json:"architecture"`
 		OS           string `json:"os"`

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -54,6 +55,25 @@ func FuzzManifest(f *testing.F) {
 		}
 		if layer, err := m.Layer(""); err == nil && (!digests.MatchString(layer.Digest) || layer.Size < 0) {
 			t.Errorf("the layer is %+v", layer)
+		}
+	})
+}
+
+// FuzzReferrers checks that what is read out of a list of what refers to an artifact is of the kind that is read.
+func FuzzReferrers(f *testing.F) {
+	f.Add([]byte(`{"schemaVersion":2,"manifests":[{"artifactType":"application/vnd.dev.sigstore.bundle.v0.3+json","digest":"sha256:` + strings.Repeat("a", 64) + `","size":3}]}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		var page document
+		if json.Unmarshal(content, &page) != nil {
+			return
+		}
+		for _, d := range ofBundles(page.Manifests) {
+			if d.ArtifactType != "" && d.ArtifactType != emptyConfig && !strings.HasPrefix(d.ArtifactType, bundles) {
+				t.Errorf("%q is read", d.ArtifactType)
+			}
+			if d.check("a signature") == nil && !digests.MatchString(d.Digest) {
+				t.Errorf("the digest is %q", d.Digest)
+			}
 		}
 	})
 }

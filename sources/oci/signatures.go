@@ -1,0 +1,190 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Media types of signatures.
+const (
+	bundles       = "application/vnd.dev.sigstore.bundle."
+	simpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
+	emptyConfig   = "application/vnd.oci.empty.v1+json"
+)
+
+const (
+	// maxSignatures is how many signatures of each form are read of an artifact.
+	maxSignatures = 32
+	// maxReferrers is how much of what refers to an artifact is looked at.
+	maxReferrers = 1000
+	// maxBundle and maxPayload are the size of a bundle, and of the text of a simple signature, in bytes.
+	maxBundle, maxPayload = 1 << 20, 64 << 10
+)
+
+// Signature is a signature as cosign keeps it, which nobody has verified: anybody may have written it.
+type Signature struct {
+	// Content is a bundle, or the text that is signed.
+	Content []byte
+	// Annotations are what stands beside the text; nil for a bundle.
+	Annotations map[string]string
+}
+
+// Signatures are those of one artifact.
+type Signatures struct {
+	remote *Remote
+	digest string
+}
+
+// Signatures returns the signatures of the artifact of a digest; it asks for nothing yet.
+func (r *Remote) Signatures(digest string) Signatures { return Signatures{r, digest} }
+
+// Bundles returns the bundles that refer to the artifact, as cosign 3 writes them: by the registry's list of what refers to it, or,
+// where it keeps none, by the tag that stands for one. Errors: those of Manifest, and ErrRef.
+func (s Signatures) Bundles(ctx context.Context) ([]Signature, error) { return s.read(ctx, s.bundles) }
+
+// Simple returns the signatures that cosign 2 writes: the layers of a manifest that has the digest as its tag. Errors: those of
+// Manifest, and ErrRef.
+func (s Signatures) Simple(ctx context.Context) ([]Signature, error) { return s.read(ctx, s.simple) }
+
+func (s Signatures) read(ctx context.Context, form func(context.Context) ([]Signature, error)) ([]Signature, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.remote.opts.Timeout)
+	defer cancel()
+	if !digests.MatchString(s.digest) {
+		return nil, fmt.Errorf("%w: %q is no digest", ErrRef, s.digest)
+	}
+	out, err := form(ctx)
+	if err != nil {
+		return nil, s.remote.about("read the signatures of "+s.digest, err)
+	}
+	return out, nil
+}
+
+func (s Signatures) bundles(ctx context.Context) ([]Signature, error) {
+	all, err := s.referrers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Signature
+	for _, d := range all {
+		if err := d.check("a signature"); err != nil {
+			return nil, err
+		}
+		m, next, err := s.remote.parsed(ctx, d.Digest)
+		switch {
+		case errors.Is(err, ErrNotFound), errors.Is(err, ErrMalformed), err == nil && next != nil:
+			continue // it is no signature, and somebody else's may be
+		case err != nil:
+			return nil, err
+		}
+		if len(m.Layers) == 0 || !strings.HasPrefix(m.Layers[0].MediaType, bundles) {
+			continue
+		}
+		content, err := s.content(ctx, m.Layers[0], maxBundle)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			out = append(out, Signature{Content: content})
+		}
+	}
+	return out, nil
+}
+
+// content returns the bytes of a layer that may be a signature; nil for one that cannot be.
+func (s Signatures) content(ctx context.Context, layer Descriptor, limit int64) ([]byte, error) {
+	if layer.check("a signature") != nil || layer.Size > limit {
+		return nil, nil
+	}
+	content, err := s.remote.blob(ctx, layer)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDigest) {
+		return nil, nil
+	}
+	return content, err
+}
+
+// referrers returns the manifests of bundles that refer to the artifact.
+func (s Signatures) referrers(ctx context.Context) ([]Descriptor, error) {
+	var out []Descriptor
+	seen := 0
+	for next := s.remote.path("referrers", s.digest); next != nil; {
+		page := document{}
+		link, err := s.remote.tags(ctx, next, &page)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, errStatus) {
+			return s.fallback(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ofBundles(page.Manifests)...)
+		if seen += len(page.Manifests); seen > maxReferrers || len(out) > maxSignatures || len(page.Manifests) == 0 {
+			break
+		}
+		if next, err = after(next, link); err != nil {
+			return nil, err
+		}
+	}
+	return out[:min(len(out), maxSignatures)], nil
+}
+
+// ofBundles returns those of some manifests that may be bundles: those that say so, and those of which some registries say nothing
+// else than that they have no configuration.
+func ofBundles(all []Descriptor) []Descriptor {
+	return slices.DeleteFunc(slices.Clone(all), func(d Descriptor) bool {
+		return !strings.HasPrefix(d.ArtifactType, bundles) && d.ArtifactType != "" && d.ArtifactType != emptyConfig
+	})
+}
+
+// tag is what the digest is as a tag.
+func (s Signatures) tag() string { return strings.Replace(s.digest, ":", "-", 1) }
+
+// fallback reads the tag that stands for the list of what refers to the artifact.
+func (s Signatures) fallback(ctx context.Context) ([]Descriptor, error) {
+	_, content, _, err := s.remote.manifest(ctx, s.tag())
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var index document
+	if json.Unmarshal(content, &index) != nil {
+		return nil, fmt.Errorf("%w: the list of what refers to %s is no JSON that is understood", ErrMalformed, s.digest)
+	}
+	out := ofBundles(index.Manifests[:min(len(index.Manifests), maxReferrers)])
+	return out[:min(len(out), maxSignatures)], nil
+}
+
+func (s Signatures) simple(ctx context.Context) ([]Signature, error) {
+	mediaType, content, _, err := s.remote.manifest(ctx, s.tag()+".sig")
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := parse(mediaType, content)
+	if err != nil {
+		return nil, err
+	}
+	var out []Signature
+	for _, layer := range m.Layers {
+		if layer.MediaType != simpleSigning {
+			continue
+		}
+		if len(out) == maxSignatures {
+			break
+		}
+		content, err := s.content(ctx, layer, maxPayload)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			out = append(out, Signature{Content: content, Annotations: layer.Annotations})
+		}
+	}
+	return out, nil
+}
