@@ -118,7 +118,7 @@ func fields(addresses []string) []field {
 		{path: "OCIRepository spec.proxySecretRef (address)", over: []string{"proxy"}, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  proxySecretRef: {name: TARGET}\n"},
 		{path: "OCIRepository spec.serviceAccountName", over: accounts, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  serviceAccountName: TARGET\n"},
 		{path: "OCIRepository spec.verify.secretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, secretRef: {name: TARGET}}\n"},
-		{path: "OCIRepository spec.verify.trustedRootSecretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, trustedRootSecretRef: {name: TARGET}}\n"},
+		{path: "OCIRepository spec.verify.trustedRootSecretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, matchOIDCIdentity: [{issuer: '.*', subject: '.*'}], trustedRootSecretRef: {name: TARGET}}\n"},
 		{path: "a status that the tenant writes", over: namespaces, manifest: forgedStatus},
 		{path: "ResourceBinding spec.resource.namespace", over: namespaces, manifest: bound + "  resource: {apiVersion: v1, kind: Secret, name: crown, namespace: TARGET}\n"},
 		{path: "ResourceBinding spec.requiredBy[].namespace", over: namespaces, manifest: bound + "  resource: {apiVersion: v1, kind: ConfigMap, name: own, namespace: red}\n  requiredBy: [{name: app-deployment, namespace: TARGET, clusters: [{name: east}]}]\n"},

@@ -44,7 +44,7 @@ type goPackage struct {
 	GoFiles                 []string
 }
 
-// load reads the code of all loops.
+// load reads the code of all loops, and of the decisions that they call.
 func load(t *testing.T) *code {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles",
@@ -67,7 +67,7 @@ func load(t *testing.T) *code {
 			t.Fatalf("read what go list prints: %v", err)
 		}
 		exports[p.ImportPath] = p.Export
-		if within(p.ImportPath, module+"reconciler") || within(p.ImportPath, module+"sources") || strings.HasPrefix(p.ImportPath, flux) {
+		if within(p.ImportPath, module+"reconciler") || within(p.ImportPath, module+"sources") || within(p.ImportPath, module+"policies") || strings.HasPrefix(p.ImportPath, flux) {
 			list = append(list, p)
 		}
 	}

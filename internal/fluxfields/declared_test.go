@@ -55,7 +55,7 @@ var declared = []kind{
 	},
 	{
 		name: "OCIRepository source.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/source-controller/api/v1",
-		folders: []string{"sources/ocirepository"}, refusal: ofOCIRepository,
+		folders: []string{"sources/ocirepository", "policies/provenance"}, refusal: ofOCIRepository,
 		choose: map[string]string{"url": "oci://127.0.0.1:1/fleet"},
 		rows: []row{
 			{fields: "ignore insecure interval serviceAccountName suspend timeout url", use: used},
@@ -65,7 +65,10 @@ var declared = []kind{
 			{in: "certSecretRef", fields: "name", use: used},
 			{fields: "provider", use: used, refuses: "aws azure gcp", why: "credentials would be missing"},
 			{in: "proxySecretRef", fields: "name", use: used},
-			{fields: "verify", use: refused, why: "what nobody has signed would be built"},
+			{in: "verify", fields: "provider", use: used, refuses: "notation", why: "what nobody has signed would be built"},
+			{in: "verify.secretRef", fields: "name", use: used},
+			{in: "verify.trustedRootSecretRef", fields: "name", use: used},
+			{in: "verify.matchOIDCIdentity[]", fields: "issuer subject", use: used},
 		},
 	},
 	{

@@ -160,7 +160,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, key: req.NamespacedName, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
 	fetched := r.counts.Fetch.Begin()
-	next, err := loop.Run(ctx, s, refuse, r.limit, r.connect, r.resolve, r.use, r.fetch)
+	next, err := loop.Run(ctx, s, refuse, r.limit, r.secrets.trust, r.connect, r.resolve, verify, r.use, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the source
 	}

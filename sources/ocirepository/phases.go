@@ -16,7 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/cosign"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/oci"
 )
@@ -31,6 +33,11 @@ type state struct {
 	// current means that the artifact of the target is stored already; inUse are older artifacts in use.
 	current bool
 	inUse   []artifact.Used
+	// trust is whose signatures count, if the spec asks for signatures, and signed who signed what is fetched. doubted means
+	// that the artifact of the status was not verified by such.
+	trust   *cosign.Trust
+	signed  *provenance.ArtifactSignature
+	doubted bool
 	// artifact is the new artifact; nil until it is stored.
 	artifact *meta.Artifact
 	// storing means that the fault is one of our storage, not of the registry.
@@ -53,14 +60,13 @@ func refuse(_ context.Context, s *state) (loop.Next, error) {
 		set     bool
 		instead string
 	}{
-		{"verify", spec.Verify != nil, "until it is, a digest in spec.ref.digest is what nobody can exchange"},
 		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GenericOCIProvider, "use a login of the registry in spec.secretRef"},
 	} {
 		if f.set {
 			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet: %s", f.name, f.instead))
 		}
 	}
-	return loop.Next{}, nil
+	return loop.Next{}, refuseVerify(spec.Verify)
 }
 
 // limit refuses a source beyond its namespace's limit.
@@ -79,7 +85,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, s.classify(err)
 	}
 	have := s.object.Status.Artifact
-	s.current = have.HasRevision(s.target.Revision()) && sameSelection(s.object) && r.store.Owns(ownerOf(s.key), have.Digest) && r.store.Has(have.Digest)
+	s.current = !s.doubted && have.HasRevision(s.target.Revision()) && sameSelection(s.object) && r.store.Owns(ownerOf(s.key), have.Digest) && r.store.Has(have.Digest)
 	return loop.Next{}, nil
 }
 
@@ -138,6 +144,9 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		Digest: stored.Digest, Path: stored.Path, URL: stored.URL, Size: ptr.To(stored.Size),
 		Revision: s.target.Revision(), LastUpdateTime: metav1.NewTime(r.opts.Clock.Now()),
 		Metadata: metadata(manifest.Annotations),
+	}
+	if s.signed != nil {
+		provenance.RecordArtifact(s.artifact.Metadata, s.signed)
 	}
 	return loop.Next{}, nil
 }

@@ -97,11 +97,16 @@ func (r *Reconciler) setStored(s *state) {
 	status.ObservedGeneration = s.object.Generation
 	status.ObservedIgnore = s.object.Spec.Ignore
 	status.ObservedLayerSelector = s.object.Spec.LayerSelector
+	if s.object.Spec.Verify != nil {
+		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionTrue, meta.SucceededReason, "verified: "+provenance.Text(status.Artifact.Metadata))
+	} else {
+		fetching.Drop(s.object, sourcev1.SourceVerifiedCondition)
+	}
 	message := fmt.Sprintf("stored artifact for digest '%s'", status.Artifact.Revision)
 	r.set(s, meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	r.set(s, sourcev1.ArtifactInStorageCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	fetching.Drop(s.object, sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition, sourcev1.ArtifactOutdatedCondition,
-		sourcev1.SourceVerifiedCondition, meta.ReconcilingCondition, meta.StalledCondition)
+		meta.ReconcilingCondition, meta.StalledCondition)
 }
 
 // setFailed records an error. The artifact and its conditions stay, unless the store has lost the artifact.
@@ -113,10 +118,17 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 		failed, other = other, failed
 	}
 	fetching.Drop(s.object, other)
-	if failure.Reason == fetching.ReasonUnsupported {
+	switch failure.Reason {
+	case fetching.ReasonUnsupported:
 		fetching.Drop(s.object, failed)
-	} else {
+	case sourcev1.VerificationError: // the registry did deliver
+		fetching.Drop(s.object, failed)
+		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionFalse, failure.Reason, message)
+	default:
 		r.set(s, failed, metav1.ConditionTrue, failure.Reason, message)
+	}
+	if s.withdraw() && failure.Reason != sourcev1.VerificationError {
+		r.set(s, sourcev1.SourceVerifiedCondition, metav1.ConditionFalse, sourcev1.VerificationError, "nobody who counts vouches for the artifact, and a newer one was not fetched")
 	}
 	if failure.Class == loop.ClassStalled {
 		s.object.Status.ObservedGeneration = s.object.Generation
@@ -131,12 +143,26 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	}
 }
 
+// withdraw takes from the artifact what it says of a signer who does not count any more, and reports whether there is one.
+func (s *state) withdraw() bool {
+	if s.object.Spec.Verify == nil {
+		fetching.Drop(s.object, sourcev1.SourceVerifiedCondition)
+	}
+	a := s.object.Status.Artifact
+	if a == nil || !s.doubted {
+		return false
+	}
+	a.Metadata = provenance.Withdrawn(a.Metadata)
+	return true
+}
+
 // announce records an Event for what has changed for users, and logs new artifacts.
 func (r *Reconciler) announce(ctx context.Context, before *sourcev1.OCIRepository, s *state, failure *loop.Error) {
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, meta.ReadyCondition), apimeta.FindStatusCondition(s.object.Status.Conditions, meta.ReadyCondition)
 	switch {
 	case failure != nil:
-		if was == nil || was.Status != is.Status || was.Reason != is.Reason {
+		refused := provenance.RefusedArtifact(s.object)
+		if was == nil || was.Status != is.Status || was.Reason != is.Reason || refused.Revision != "" && refused != provenance.RefusedArtifact(before) {
 			r.events.Event(s.object, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
 	case s.artifact != nil:

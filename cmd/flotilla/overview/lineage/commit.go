@@ -18,11 +18,16 @@ func CommitOf(ks *kustomizev1.Kustomization, source origins.Object) *Commit {
 		return nil
 	}
 	if origins.Of(source).Kind != sourcev1.GitRepositoryKind {
-		origin := ""
+		origin, signed := "", ""
 		if revision == ks.Status.LastAppliedRevision {
 			origin = ks.Status.LastAppliedOriginRevision
 		}
-		return packed(revision, origin)
+		for _, h := range ks.Status.History {
+			if h.Metadata["revision"] == revision && signed == "" {
+				signed = provenance.Text(h.Metadata)
+			}
+		}
+		return packed(revision, origin, signed)
 	}
 	for _, h := range ks.Status.History {
 		if h.Metadata["revision"] == revision && h.Metadata[gitopsv1alpha1.CommitSubjectKey]+h.Metadata[gitopsv1alpha1.CommitAuthorKey] != "" {
@@ -36,11 +41,11 @@ func CommitOf(ks *kustomizev1.Kustomization, source origins.Object) *Commit {
 func FetchedCommit(revision string, source origins.Object) *Commit {
 	a := source.GetArtifact()
 	if origins.Of(source).Kind != sourcev1.GitRepositoryKind {
-		origin := ""
+		origin, signed := "", ""
 		if a != nil && a.Revision == revision {
-			origin = a.Metadata[originKey]
+			origin, signed = a.Metadata[originKey], provenance.Text(a.Metadata)
 		}
-		return packed(revision, origin)
+		return packed(revision, origin, signed)
 	}
 	switch {
 	case a == nil || a.Revision != revision:
@@ -55,11 +60,11 @@ func FetchedCommit(revision string, source origins.Object) *Commit {
 const originKey = "org.opencontainers.image.revision"
 
 // packed returns the commit that an artifact was packed from.
-func packed(revision, origin string) *Commit {
+func packed(revision, origin, signed string) *Commit {
 	if origin == "" {
-		return &Commit{Revision: revision, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
+		return &Commit{Revision: revision, Signed: signed, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
 	}
-	return &Commit{Revision: origin, Unknown: "so says the artifact, of which author and subject are not known: git show " + (Commit{Revision: origin}).Hash()}
+	return &Commit{Revision: origin, Signed: signed, Unknown: "so says the artifact, of which author and subject are not known: git show " + (Commit{Revision: origin}).Hash()}
 }
 
 func described(revision string, metadata map[string]string) *Commit {

@@ -16,6 +16,8 @@ func TestTheCommitOfAnArtifact(t *testing.T) {
 	const digest, commit = "latest@sha256:abc", "main@sha1:9f2c8c1d"
 	unknown := &lineage.Commit{Revision: digest, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
 	said := &lineage.Commit{Revision: commit, Unknown: "so says the artifact, of which author and subject are not known: git show 9f2c8c1d"}
+	signed := map[string]string{"org.opencontainers.image.revision": commit, "revision": digest, "gitops.flotilla.io/artifact-signing-key": "SHA256:k", "gitops.flotilla.io/artifact-signer": "ann.pub"}
+	vouched := &lineage.Commit{Revision: commit, Unknown: said.Unknown, Signed: "artifact signed by the key ann.pub (SHA256:k)"}
 	for name, tc := range map[string]struct {
 		revision, origin string
 		metadata         map[string]string
@@ -23,11 +25,13 @@ func TestTheCommitOfAnArtifact(t *testing.T) {
 	}{
 		"it says nothing":  {digest, "", nil, unknown, unknown},
 		"it says a commit": {digest, commit, map[string]string{"org.opencontainers.image.revision": commit}, said, said},
+		"it is signed":     {digest, commit, signed, vouched, vouched},
 		"the source has another one by now": {"latest@sha256:old", commit, map[string]string{"org.opencontainers.image.revision": commit},
 			&lineage.Commit{Revision: "latest@sha256:old", Unknown: unknown.Unknown}, said},
 	} {
 		source := &sourcev1.OCIRepository{Status: sourcev1.OCIRepositoryStatus{Artifact: &meta.Artifact{Revision: digest, Metadata: tc.metadata}}}
 		ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{LastAppliedRevision: digest, LastAppliedOriginRevision: tc.origin}}
+		ks.Status.History = meta.History{{Metadata: tc.metadata}}
 		if tc.revision != digest {
 			ks.Status.LastAppliedRevision, ks.Status.LastAppliedOriginRevision = tc.revision, ""
 		}

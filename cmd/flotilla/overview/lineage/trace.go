@@ -225,7 +225,7 @@ func (t Trace) lines() []line {
 	if c := t.Commit; c != nil {
 		add("commit", "%s", c.Revision)
 		if c.Unknown != "" {
-			add("", "%s", c.Unknown)
+			add("", "%s%s", c.Unknown, after("; ", c.Signed))
 		} else {
 			add("", "%q by %s, %s%s", c.Subject, orNobody(c.Author), c.Date, after("; ", c.Signed))
 		}

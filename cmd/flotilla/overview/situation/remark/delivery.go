@@ -50,6 +50,9 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 
 // verificationNext returns what to do about a revision, or keys, with which nothing can be verified.
 func verificationNext(of origins.Object) string {
+	if r, ok := of.(*sourcev1.OCIRepository); ok {
+		return artifactNext(r)
+	}
 	r, ok := of.(*sourcev1.GitRepository)
 	if !ok || r.Spec.Verification == nil {
 		return "put right what it says"
@@ -64,6 +67,28 @@ func verificationNext(of origins.Object) string {
 		return "have the tag signed with one of the keys of the Secret " + secret + ", or add the signer's public key there"
 	default:
 		return "have the commit signed with one of the keys of the Secret " + secret + ", or add the signer's public key there"
+	}
+}
+
+// artifactNext is verificationNext for an artifact of a registry.
+func artifactNext(r *sourcev1.OCIRepository) string {
+	verify, correct := r.Spec.Verify, "correct its spec: flotilla edit ocirepository "+r.Name+inNamespace(r.Namespace)
+	if verify == nil {
+		return "put right what it says"
+	}
+	refused := provenance.RefusedArtifact(r).Revision != ""
+	_, err := provenance.Matchers(verify.MatchOIDCIdentity)
+	switch keys, root := verify.SecretRef, verify.TrustedRootSecretRef; {
+	case err != nil, keys == nil && (root == nil || len(verify.MatchOIDCIdentity) == 0), keys != nil && (root != nil || len(verify.MatchOIDCIdentity) > 0):
+		return correct
+	case keys != nil && refused:
+		return "have the artifact signed with one of the keys of the Secret " + keys.Name + ", or add the signer's public key there"
+	case keys != nil:
+		return "put the public keys whose signatures count into the Secret " + keys.Name + inNamespace(r.Namespace)
+	case refused:
+		return "have the artifact signed by one of spec.verify.matchOIDCIdentity, or add who signs it there: flotilla edit ocirepository " + r.Name + inNamespace(r.Namespace)
+	default:
+		return "put the trusted root into trusted_root.json of the Secret " + root.Name + inNamespace(r.Namespace)
 	}
 }
 

@@ -38,3 +38,33 @@ func TestWhatIsNotVerified(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatArtifactIsNotVerified: what to do about an artifact of a registry follows from how it is to be signed.
+func TestWhatArtifactIsNotVerified(t *testing.T) {
+	const again = ", then: flotilla reconcile source oci app -n shop"
+	ref := &meta.LocalObjectReference{Name: "signers"}
+	refusal := provenance.Refusal{Revision: "v1@sha256:1", Why: "it has no signature of cosign"}.Message()
+	keys := sourcev1.OCIRepositoryVerification{SecretRef: ref}
+	identities := func(subject string) sourcev1.OCIRepositoryVerification {
+		return sourcev1.OCIRepositoryVerification{TrustedRootSecretRef: ref, MatchOIDCIdentity: []sourcev1.OIDCIdentityMatch{{Issuer: "a", Subject: subject}}}
+	}
+	for name, tc := range map[string]struct {
+		verify     sourcev1.OCIRepositoryVerification
+		says, want string
+	}{
+		"no key has signed it":       {keys, refusal, "have the artifact signed with one of the keys of the Secret signers, or add the signer's public key there" + again},
+		"the Secret with the keys":   {keys, "the Secret shop/signers of spec.verify.secretRef is not there", "put the public keys whose signatures count into the Secret signers -n shop" + again},
+		"nobody who may signed it":   {identities("b"), refusal, "have the artifact signed by one of spec.verify.matchOIDCIdentity, or add who signs it there: flotilla edit ocirepository app -n shop" + again},
+		"the Secret with the root":   {identities("b"), "the Secret shop/signers of spec.verify.trustedRootSecretRef is not there", "put the trusted root into trusted_root.json of the Secret signers -n shop" + again},
+		"no root":                    {sourcev1.OCIRepositoryVerification{MatchOIDCIdentity: identities("b").MatchOIDCIdentity}, "spec.verify without keys in secretRef needs a trusted root", "correct its spec: flotilla edit ocirepository app -n shop" + again},
+		"an expression that is none": {identities("("), "spec.verify.matchOIDCIdentity[0].subject is no regular expression", "correct its spec: flotilla edit ocirepository app -n shop" + again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Spec: sourcev1.OCIRepositorySpec{Verify: &tc.verify}}
+			r.Status.Conditions = []metav1.Condition{{Type: sourcev1.SourceVerifiedCondition, Status: metav1.ConditionFalse, Message: tc.says}}
+			if got := remark.SourceNext(r, &metav1.Condition{Reason: sourcev1.VerificationError, Message: tc.says}); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package ocirepository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/sources/cosign"
+	"github.com/flotilla-io/flotilla/sources/fetching"
+	"github.com/flotilla-io/flotilla/sources/oci"
+)
+
+// refuseVerify returns an error for a spec by which nothing is verified, or less than somebody may think.
+func refuseVerify(verify *sourcev1.OCIRepositoryVerification) error {
+	stalled := func(text string) error { return loop.Stalled(sourcev1.VerificationError, errors.New(text)) }
+	switch {
+	case verify == nil:
+		return nil
+	case verify.Provider != provenance.Cosign && verify.Provider != "":
+		return loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.verify.provider %s is not supported yet: sign with cosign, and name that", verify.Provider))
+	case verify.SecretRef != nil && (verify.TrustedRootSecretRef != nil || len(verify.MatchOIDCIdentity) > 0):
+		return stalled("spec.verify has keys in secretRef, and identities or a trusted root: leave out the keys, or the others, which count without keys only")
+	case verify.SecretRef != nil:
+		return nil
+	case verify.TrustedRootSecretRef == nil:
+		return stalled("spec.verify without keys in secretRef needs a trusted root, and the one of the public Sigstore is not fetched: put its trusted_root.json, as cosign trusted-root create writes it, into a Secret, and name that in spec.verify.trustedRootSecretRef")
+	case len(verify.MatchOIDCIdentity) == 0:
+		return stalled("spec.verify without keys in secretRef, and without matchOIDCIdentity, would take what anybody signs: name the issuer and the subject of who may")
+	}
+	return nil
+}
+
+// trust reads the keys, or the trusted root, by which signatures count, if spec.verify asks for signatures.
+func (r reader) trust(ctx context.Context, s *state) (loop.Next, error) {
+	verify := s.object.Spec.Verify
+	if verify == nil {
+		return loop.Next{}, nil
+	}
+	identities, err := provenance.Matchers(verify.MatchOIDCIdentity)
+	if err != nil {
+		s.doubted = true
+		return loop.Next{}, loop.Stalled(sourcev1.VerificationError, err)
+	}
+	ref, field, holds := verify.SecretRef, "spec.verify.secretRef", "the public keys whose signatures count"
+	if ref == nil {
+		ref, field, holds = verify.TrustedRootSecretRef, "spec.verify.trustedRootSecretRef", cosign.RootKey
+	}
+	key := client.ObjectKey{Namespace: s.key.Namespace, Name: ref.Name}
+	var secret corev1.Secret
+	err = r.hub.Get(ctx, key, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of %s is not there: create it with %s", key, field, holds))
+	case err != nil:
+		return loop.Next{}, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	if verify.SecretRef != nil {
+		s.trust, err = cosign.ParseKeys(secret.Data)
+	} else {
+		s.trust, err = cosign.ParseRoot(secret.Data, identities)
+	}
+	if s.doubted = !s.trust.Has(provenance.ArtifactKey(s.object)); err != nil {
+		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("Secret %s: %w", key, err))
+	}
+	return loop.Next{}, nil
+}
+
+// verify finds out who signed what is about to be fetched.
+func verify(ctx context.Context, s *state) (loop.Next, error) {
+	if s.object.Spec.Verify == nil || s.current {
+		return loop.Next{}, nil
+	}
+	who, err := s.signer(ctx)
+	switch {
+	case errors.Is(err, cosign.ErrNotVerified):
+		return loop.Next{}, s.refused(cosign.Why(err))
+	case err != nil:
+		return loop.Next{}, s.classify(err)
+	}
+	recorded := map[string]string{}
+	if provenance.RecordArtifact(recorded, &who); !(provenance.Demand{OCI: s.object.Spec.Verify}).Met(recorded) {
+		return loop.Next{}, s.refused("it is signed by somebody whose name is too long to be recorded")
+	}
+	s.signed = &who
+	return loop.Next{}, nil
+}
+
+// signer returns who signed the target: the first signature that counts. Where none does, the error is about the first there is.
+func (s *state) signer(ctx context.Context) (provenance.ArtifactSignature, error) {
+	var none provenance.ArtifactSignature
+	var first error
+	signatures := s.remote.Signatures(s.target.Digest)
+	for _, form := range []struct {
+		read  func(context.Context) ([]oci.Signature, error)
+		judge func(oci.Signature) (provenance.ArtifactSignature, error)
+	}{
+		{signatures.Bundles, func(sig oci.Signature) (provenance.ArtifactSignature, error) {
+			return s.trust.Bundle(s.target.Digest, sig.Content)
+		}},
+		{signatures.Simple, func(sig oci.Signature) (provenance.ArtifactSignature, error) {
+			return s.trust.Simple(s.target.Digest, sig.Content, sig.Annotations)
+		}},
+	} {
+		all, err := form.read(ctx)
+		if err != nil {
+			return none, err
+		}
+		for _, sig := range all {
+			who, err := form.judge(sig)
+			if err == nil {
+				return who, nil
+			}
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if first == nil {
+		first = fmt.Errorf("%w: it has no signature of cosign", cosign.ErrNotVerified)
+	}
+	return none, first
+}
+
+// refused returns the error about an artifact that is not verified.
+func (s *state) refused(why string) error {
+	refusal := provenance.Refusal{Revision: s.target.Revision(), Why: why}
+	return loop.Waiting(sourcev1.VerificationError, s.interval, errors.New(refusal.Message()))
+}
