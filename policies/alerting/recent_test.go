@@ -1,0 +1,66 @@
+package alerting_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/flotilla-io/flotilla/policies/alerting"
+)
+
+func TestNews(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	changed := func(change func(*alerting.Event)) alerting.Event {
+		e := failure()
+		change(&e)
+		return e
+	}
+	going := func(message string) alerting.Event {
+		return changed(func(e *alerting.Event) { e.Severity, e.Reason, e.Message = alerting.Info, "Progressing", message })
+	}
+	for name, tc := range map[string]struct {
+		before, event alerting.Event
+		after         time.Duration
+		want          bool
+	}{
+		"the same":                            {before: failure(), event: failure()},
+		"the same, after five minutes":        {before: failure(), event: failure(), after: 5 * time.Minute, want: true},
+		"the same, just before that":          {before: failure(), event: failure(), after: 5*time.Minute - 1},
+		"another object":                      {before: failure(), event: changed(func(e *alerting.Event) { e.InvolvedObject.Name = "db" }), want: true},
+		"another message":                     {before: failure(), event: changed(func(e *alerting.Event) { e.Message = "other" }), want: true},
+		"another revision":                    {before: failure(), event: changed(func(e *alerting.Event) { e.Metadata = map[string]string{"revision": "main@sha1:0"} }), want: true},
+		"it goes on":                          {before: going("1/3"), event: going("2/3")},
+		"an error that says something else":   {before: changed(func(e *alerting.Event) { e.Reason = "Progressing" }), event: changed(func(e *alerting.Event) { e.Reason, e.Message = "Progressing", "2" }), want: true},
+		"the same at another time it happens": {before: failure(), event: changed(func(e *alerting.Event) { e.Timestamp.Time = begin })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r alerting.Recent
+			if !r.News(tc.before, begin) {
+				t.Error("the first is no news")
+			}
+			if got := r.News(tc.event, begin.Add(tc.after)); got != tc.want {
+				t.Errorf("news: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestRecentIsBounded: a flood makes it forget, and it can be dropped once nothing in it counts.
+func TestRecentIsBounded(t *testing.T) {
+	var r alerting.Recent
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	news := func(message string) bool {
+		e := failure()
+		e.Message = message
+		return r.News(e, now)
+	}
+	for i := range 1200 {
+		news(fmt.Sprint(i))
+	}
+	if !news("0") || news("1199") {
+		t.Error("want the oldest forgotten, and the latest known")
+	}
+	if r.Idle(now.Add(9*time.Minute)) || !r.Idle(now.Add(10*time.Minute)) {
+		t.Error("want it idle after ten minutes")
+	}
+}
