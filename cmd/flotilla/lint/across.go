@@ -23,6 +23,7 @@ type template struct {
 // across runs the checks that need all objects together.
 func (l *linter) across() {
 	l.duplicates()
+	alerts(l)
 	templates, made := templatesIn(l.objects), templatesIn(l.made)
 	policies := policiesIn(l.made)
 	for _, o := range l.objects {
