@@ -86,7 +86,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 	if !known && s.Nothing() {
 		s.Unread(situation.Namespaces) // it may not be there at all
 	}
-	return s.Fleet(), nil
+	return withUnsent(ctx, hub, within, s.Fleet())
 }
 
 // part is what a status reads of one kind.
