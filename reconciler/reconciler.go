@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/agents"
+	"github.com/flotilla-io/flotilla/reconciler/alerting"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
@@ -155,6 +156,7 @@ type fleet struct {
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
 	capacity    capacity
 	events      recorder
+	alerting    *alerting.Reconciler // nil if it is not chosen
 }
 
 // loop is one entry of the list.
@@ -188,6 +190,7 @@ var loops = []loop{
 	{"quota", registerQuota},
 	{"quotashare", registerQuotaShare},
 	{"commitstatus", registerCommitStatus},
+	{alertingLoop, registerAlerting},
 }
 
 // Register adds the chosen loops to the manager. It errs on a name that is none.
@@ -203,6 +206,7 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	if err != nil {
 		return err
 	}
+	f.listen()
 	for _, l := range loops {
 		if !chosen[l.name] {
 			continue

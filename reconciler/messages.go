@@ -1,0 +1,23 @@
+package reconciler
+
+import (
+	"context"
+
+	"github.com/flotilla-io/flotilla/reconciler/alerting"
+)
+
+// alertingLoop is the name of the loop that sends messages.
+const alertingLoop = "alerting"
+
+// listen lets the loop of Alerts see the Events of all loops that are made from here on, if it is chosen.
+func (f *fleet) listen() {
+	if !f.chosen[alertingLoop] {
+		return
+	}
+	f.alerting = alerting.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.events, alerting.Options{
+		CrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Egress: f.opts.Network.Egress, Metrics: f.opts.Metrics,
+	})
+	f.events = f.alerting.Recorder()
+}
+
+func registerAlerting(_ context.Context, f *fleet) error { return f.alerting.Register(f.mgr) }
