@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-io/flotilla/sources/build/disclosure"
+	"github.com/flotilla-io/flotilla/sources/build/order"
 	"github.com/flotilla-io/flotilla/sources/build/scripts"
 )
 
@@ -45,7 +46,7 @@ func (b *Builder) objects(ctx context.Context, built []*yaml.Node, in Input, tex
 		merge(object.GetAnnotations, object.SetAnnotations, spec.Annotations)
 		out = append(out, object)
 	}
-	slices.SortStableFunc(out, compare)
+	slices.SortStableFunc(out, order.Compare)
 	return out, distinct(out)
 }
 
@@ -128,48 +129,4 @@ func distinct(objects []*unstructured.Unstructured) error {
 		seen[id] = true
 	}
 	return nil
-}
-
-// ranks is the order in which kinds are applied: those that others need come
-// first, and policies before the templates that they place. Kinds that are not
-// listed come after those that are, and webhooks last.
-var ranks = rank(
-	"Namespace", "CustomResourceDefinition", "ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding",
-	"ResourceQuota", "LimitRange", "StorageClass", "PriorityClass", "RuntimeClass", "IngressClass",
-	"ResourceInterpreterCustomization", "ClusterOverridePolicy", "OverridePolicy", "ClusterPropagationPolicy", "PropagationPolicy",
-	"ConfigMap", "Secret", "PersistentVolume", "PersistentVolumeClaim", "Service",
-	"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Job", "CronJob",
-	"HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy", "APIService",
-)
-
-var lastRanks = map[string]int{
-	"ValidatingWebhookConfiguration": 1, "MutatingWebhookConfiguration": 1,
-	"ValidatingAdmissionPolicy": 1, "ValidatingAdmissionPolicyBinding": 1,
-}
-
-func rank(kinds ...string) map[string]int {
-	out := make(map[string]int, len(kinds))
-	for n, kind := range kinds {
-		out[kind] = n
-	}
-	return out
-}
-
-func rankOf(kind string) int {
-	if n, ok := ranks[kind]; ok {
-		return n
-	}
-	return len(ranks) + lastRanks[kind]
-}
-
-func compare(a, b *unstructured.Unstructured) int {
-	if d := rankOf(a.GetKind()) - rankOf(b.GetKind()); d != 0 {
-		return d
-	}
-	return strings.Compare(key(a), key(b))
-}
-
-func key(o *unstructured.Unstructured) string {
-	gk := o.GroupVersionKind().GroupKind()
-	return strings.Join([]string{gk.Kind, gk.Group, o.GetNamespace(), o.GetName()}, "\x00")
 }
