@@ -22,6 +22,7 @@ type document struct {
 
 // documents checks a file and returns its documents, without empty ones.
 func (i *inspection) documents(name string) ([]document, error) {
+	i.files.sealed.Applied(trim(name))
 	content, _ := i.files.read(name)
 	if err := stored(i.files, name, content); err != nil {
 		return nil, err
@@ -61,10 +62,13 @@ func (i *inspection) use(name string) error {
 const pointer = "version https://git-lfs.github.com/spec/"
 
 // stored returns an error for a file whose content is not in the source, as what would be applied instead is its address,
-// and for an encrypted one that cannot be opened.
+// and for an encrypted one that cannot be opened, or would have to be both opened and not.
 func stored(files *memory, name string, content []byte) error {
 	if err := files.sealed.Fault(trim(name)); err != nil {
 		return err
+	}
+	if files.sealed.Torn(trim(name)) {
+		return fmt.Errorf("%s: %w: it is encrypted, and used by a configMapGenerator, which takes it as it is, and by something for which it is decrypted: have a copy of it for one of them", trim(name), ErrRefused)
 	}
 	if bytes.HasPrefix(content, []byte(pointer)) {
 		return fmt.Errorf("%s: %w: Git LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit (git lfs untrack, git add --renormalize), or annotate the GitRepository with %s: \"true\"", trim(name), ErrInvalid, gitopsv1alpha1.LFSAnnotation)

@@ -348,22 +348,20 @@ func (s scope) generator(source types.KvPairSources, secret bool) error {
 		if !named {
 			file, key = entry, path.Base(entry)
 		}
-		s.files.sealed.Used(path.Join(trim(s.dir), file), secret, key)
-		if err := s.generatorFile(file); err != nil {
+		if err := s.generatorFile(file, secret, key); err != nil {
 			return err
 		}
 	}
 	// Here a '=' is part of the path: kustomize reads the entry as it is.
 	for _, entry := range append(slices.Clone(source.EnvSources), source.EnvSource) {
-		s.files.sealed.Used(path.Join(trim(s.dir), entry), secret, "")
-		if err := s.generatorFile(entry); err != nil {
+		if err := s.generatorFile(entry, secret, ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s scope) generatorFile(entry string) error {
+func (s scope) generatorFile(entry string, secret bool, key string) error {
 	const field = "configMapGenerator or secretGenerator"
 	if entry == "" {
 		return nil
@@ -375,6 +373,7 @@ func (s scope) generatorFile(entry string) error {
 	if !s.files.isFile(name) {
 		return s.missing(field, entry)
 	}
+	s.files.sealed.Generates(trim(name), secret, key)
 	return s.use(name)
 }
 

@@ -20,6 +20,7 @@ func (s scope) plugins(field string, entries []string) error {
 			if s.files.isDir(name) {
 				return s.refuse(field, fmt.Sprintf("%q is a folder; name the files in it", clip(entry)))
 			}
+			s.files.sealed.Applied(trim(name))
 			var found bool
 			if content, found = s.files.read(name); !found {
 				return s.missing(field, entry)
@@ -37,7 +38,7 @@ func (s scope) plugins(field string, entries []string) error {
 			if doc.apiVersion != "builtin" || doc.kind == "HelmChartInflationGenerator" {
 				return s.refuse(field, fmt.Sprintf("%s of %s is not a plugin that comes with kustomize", doc.kind, doc.apiVersion))
 			}
-			if err := doc.texts(func(key, value string) error { return s.pluginText(field, key, value) }); err != nil {
+			if err := doc.texts(func(key, value string) error { return s.pluginText(field, doc.kind, key, value) }); err != nil {
 				return err
 			}
 		}
@@ -46,8 +47,8 @@ func (s scope) plugins(field string, entries []string) error {
 }
 
 // pluginText checks a text in a plugin's configuration: it may be an address, a
-// file that the plugin reads, or YAML itself.
-func (s scope) pluginText(field, key, value string) error {
+// file that the plugin of a kind reads, or YAML itself.
+func (s scope) pluginText(field, kind, key, value string) error {
 	if isRemote(value) {
 		return s.refuse(field, fmt.Sprintf("%q is remote", clip(value)))
 	}
@@ -57,10 +58,16 @@ func (s scope) pluginText(field, key, value string) error {
 			return s.yamlFile(name)
 		}
 	case "files", "envs", "env":
-		if _, file, named := strings.Cut(value, "="); named && key == "files" {
-			value = file
+		as, file := "", value
+		if key == "files" {
+			as = path.Base(value)
+			if before, after, named := strings.Cut(value, "="); named {
+				as, file = before, after
+			}
 		}
-		return s.use(path.Join(s.dir, value))
+		name := path.Join(s.dir, file)
+		s.files.sealed.Generates(trim(name), kind != "ConfigMapGenerator", as)
+		return s.use(name)
 	}
 	switch key {
 	case "patch", "patches", "paths", "jsonOp":

@@ -1,7 +1,8 @@
 // Package sealed keeps the encrypted files of one build, and as what they are read.
 //
-// In go files, and what opens them; out comes what a build reads of them, or an error that names the file. It holds no keys,
-// and decrypts nothing itself.
+// In go files, for what each is used, and what opens them; out comes what a build reads of them, or an error that names the
+// file. A build reads by name and does not say what for, so a file that is used in two ways that differ cannot be had: see
+// Torn. It holds no keys, and decrypts nothing itself.
 package sealed
 
 import (
@@ -45,9 +46,18 @@ type Files struct {
 
 	mu    sync.Mutex
 	files map[string]*File // also nil, for those that are not encrypted
-	asIs  map[string]bool  // files that stay encrypted
-	bare  map[string]bool  // files of which Data is wanted
+	uses  map[string]use
 }
+
+// use is for what a file is used.
+type use struct {
+	copied  bool // a ConfigMap has it as it is
+	applied bool // something has what is in it
+	bare    bool // of what is in it, Data is wanted
+}
+
+// asIs reports whether a file stays as it is. Nothing that is applied does.
+func (u use) asIs() bool { return u.copied && !u.applied }
 
 // New returns the encrypted files of a build, which are opened when they are first read; known are opened already. It returns
 // nil if both are nil.
@@ -55,7 +65,7 @@ func New(open Opener, known map[string]File) *Files {
 	if open == nil && known == nil {
 		return nil
 	}
-	f := &Files{open: open, files: map[string]*File{}, asIs: map[string]bool{}, bare: map[string]bool{}}
+	f := &Files{open: open, files: map[string]*File{}, uses: map[string]use{}}
 	if open == nil {
 		f.open = func(string, []byte) *File { return nil }
 	}
@@ -76,25 +86,42 @@ func All(open Opener, contents map[string][]byte) map[string]File {
 	return out
 }
 
-// Used notes for what a generator uses a file: a Secret has under key what the file
+// Applied notes that a file is a manifest, a patch, or another of which what is in it counts. It is called before the file is
+// read for that.
+func (f *Files) Applied(name string) {
+	if f != nil {
+		f.note(name, use{applied: true})
+	}
+}
+
+// Generates notes for what a generator uses a file: a Secret has under key what the file
 // holds, and a ConfigMap has it as it is.
-func (f *Files) Used(name string, bySecret bool, key string) {
+func (f *Files) Generates(name string, secret bool, key string) {
+	if f != nil { // .json and .dockerconfigjson take JSON
+		f.note(name, use{copied: !secret, applied: secret, bare: secret && !strings.HasSuffix(key, "json")})
+	}
+}
+
+func (f *Files) note(name string, more use) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is := f.uses[name]
+	f.uses[name] = use{copied: is.copied || more.copied, applied: is.applied || more.applied, bare: is.bare || more.bare}
+}
+
+// Torn reports whether a file that was read is encrypted, and used both as it is and for what is in it.
+func (f *Files) Torn(name string) bool {
 	if f == nil {
-		return
+		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case !bySecret:
-		f.asIs[name] = true
-	case !strings.HasSuffix(key, "json"): // .json and .dockerconfigjson
-		f.bare[name] = true
-	}
+	return f.uses[name].copied && f.uses[name].applied && f.files[name] != nil
 }
 
 // file returns an encrypted file; nil for one that is none, or stays encrypted.
 func (f *Files) file(name string, content []byte) *File {
-	if f.asIs[name] {
+	if f.uses[name].asIs() {
 		return nil
 	}
 	file, known := f.files[name]
@@ -115,7 +142,7 @@ func (f *Files) Content(name string, content []byte) []byte {
 	switch file := f.file(name, content); {
 	case file == nil || file.Fault != "":
 		return content
-	case f.bare[name] && file.Data != nil:
+	case f.uses[name].bare && file.Data != nil:
 		return file.Data
 	default:
 		return file.Content
@@ -131,7 +158,7 @@ func (f *Files) Fault(name string) error {
 	defer f.mu.Unlock()
 	file := f.files[name]
 	switch {
-	case file == nil || file.Fault == "" || f.asIs[name]:
+	case file == nil || file.Fault == "" || f.uses[name].asIs():
 		return nil
 	case file.NoKey:
 		return fmt.Errorf("%s: %w: %s", name, ErrNoKey, file.Fault)
@@ -149,7 +176,7 @@ func (f *Files) Texts() *disclosure.Texts {
 	defer f.mu.Unlock()
 	var values []string
 	for name, file := range f.files {
-		if file != nil && !f.asIs[name] {
+		if file != nil && !f.uses[name].asIs() {
 			values = append(values, file.Values...)
 		}
 	}
