@@ -39,7 +39,10 @@ var errApart = errors.New("too large to be built in this process")
 // buildApart runs a job by the runner, and decodes the result.
 func (b *Builder) buildApart(ctx context.Context, job Job) ([]*unstructured.Unstructured, error) {
 	if in := &job.Input; in.Open != nil {
-		in.Opened = sealed.All(in.Open, in.Files)
+		var err error
+		if in.Opened, err = sealed.All(ctx, in.Open, in.Files); err != nil {
+			return nil, err
+		}
 	}
 	texts, err := b.apart.Run(ctx, job)
 	if err != nil {

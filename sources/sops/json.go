@@ -139,6 +139,9 @@ func textInJSON(value any) any {
 
 // leavesInJSON adds the values below an object, in their order.
 func leavesInJSON(out *[]leaf, of object, path []string) error {
+	if len(path) > maxDepth {
+		return errDeep
+	}
 	for i := range of {
 		below := append(slices.Clip(path), of[i].key)
 		if err := valueInJSON(out, of[i].value, below, func(v any) { of[i].value = v }); err != nil {

@@ -2,6 +2,7 @@ package sops
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	agearmor "filippo.io/age/armor"
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
 // ErrKeys means that a Secret does not hold private keys as it should.
@@ -47,7 +49,14 @@ func ParseKeys(secret map[string][]byte) (*Keys, error) {
 			return nil, fmt.Errorf("%w: key %s: %w", ErrKeys, name, err)
 		}
 	}
-	if len(keys.age)+len(keys.pgp) == 0 {
+	count := len(keys.age) + len(keys.pgp)
+	for _, entity := range keys.pgp {
+		count += len(entity.Subkeys)
+	}
+	if count > maxKeys {
+		return nil, fmt.Errorf("%w: there are more than %d, subkeys included, and each is tried: remove those that nothing is encrypted for", ErrKeys, maxKeys)
+	}
+	if count == 0 {
 		return nil, fmt.Errorf("%w: there is none: put age identities into NAME%s, and OpenPGP keys into NAME%s", ErrKeys, ageSuffix, pgpSuffix)
 	}
 	return keys, nil
@@ -111,27 +120,32 @@ func usable(entity *openpgp.Entity) error {
 // keySize is how long the key is with which the values of a file are encrypted, in bytes.
 const keySize = 32
 
-// unwrap returns the key of a file; nil if none of the keys is one of its recipients.
-func (k *Keys) unwrap(m metadata) []byte {
+// unwrap returns the key of a part of a file.
+func (o *opening) unwrap(ctx context.Context, m metadata) ([]byte, error) {
+	k := o.keys
 	if k == nil {
-		return nil
+		return nil, noKey(m)
 	}
 	for _, r := range m.recipients {
-		var key []byte
-		var err error
+		by := k.unwrapAge
 		switch {
 		case r.kind == kindAge && len(k.age) > 0:
-			key, err = k.unwrapAge(r.wrapped)
 		case r.kind == kindPGP && len(k.pgp) > 0:
-			key, err = k.unwrapPGP(r.wrapped)
+			by = k.unwrapPGP
 		default:
 			continue
 		}
-		if err == nil && len(key) == keySize {
-			return key
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if o.tries--; o.tries < 0 {
+			return nil, errTries
+		}
+		if key, err := by(r.wrapped); err == nil && len(key) == keySize {
+			return key, nil
 		}
 	}
-	return nil
+	return nil, noKey(m)
 }
 
 func (k *Keys) unwrapAge(wrapped string) ([]byte, error) {
@@ -152,11 +166,30 @@ func (k *Keys) unwrapPGP(wrapped string) (key []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	message, err := openpgp.ReadMessage(block.Body, k.pgp, nil, nil)
+	body, err := io.ReadAll(block.Body)
+	if err != nil {
+		return nil, err
+	}
+	if packetsIn(body) > maxPackets {
+		return nil, errors.New("it holds more keys than one")
+	}
+	message, err := openpgp.ReadMessage(bytes.NewReader(body), k.pgp, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(message.UnverifiedBody, keySize+1))
+}
+
+// packetsIn counts the keys with which an OpenPGP message begins.
+func packetsIn(message []byte) int {
+	packets, n := packet.NewReader(bytes.NewReader(message)), 0
+	for {
+		p, err := packets.Next()
+		if _, isKey := p.(*packet.EncryptedKey); err != nil || !isKey {
+			return n
+		}
+		n++
+	}
 }
 
 // Names returns what the public halves of the keys are called, as in the recipients of a file.

@@ -3,6 +3,8 @@ package sops
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +31,10 @@ const (
 	kindPGP = "PGP"
 )
 
-// kinds are the lists of recipients in a file: of what kind they are, and which field has their name.
-var kinds = []struct{ list, kind, name string }{
+// kindOf is a list of recipients in a file: of what kind they are, and which field has their name.
+type kindOf struct{ list, kind, name string }
+
+var kinds = []kindOf{
 	{"age", kindAge, "recipient"},
 	{"pgp", kindPGP, "fp"},
 	{"kms", "AWS KMS", "arn"},
@@ -87,22 +91,9 @@ func (m metadata) named() string {
 func readMetadata(raw map[string]any) (metadata, error) {
 	text := func(key string) string { s, _ := raw[key].(string); return s }
 	m := metadata{mac: text("mac"), onlyEncrypted: strings.EqualFold(text("mac_only_encrypted"), "true")}
-	holder := raw
-	if groups, _ := raw["key_groups"].([]any); len(groups) > 1 {
-		return m, invalid("it needs keys of several groups (key_groups), which is not supported: have one group, and sops rotate it")
-	} else if len(groups) == 1 {
-		if holder, _ = groups[0].(map[string]any); holder == nil {
-			holder = raw
-		}
-	}
-	for _, k := range kinds {
-		list, _ := holder[k.list].([]any)
-		for _, entry := range list {
-			fields, _ := entry.(map[string]any)
-			name, _ := fields[k.name].(string)
-			wrapped, _ := fields["enc"].(string)
-			m.recipients = append(m.recipients, recipient{kind: k.kind, name: name, wrapped: wrapped})
-		}
+	var err error
+	if m.recipients, err = readRecipients(raw); err != nil {
+		return m, err
 	}
 	modified, err := time.Parse(time.RFC3339, text("lastmodified"))
 	if err != nil {
@@ -113,18 +104,50 @@ func readMetadata(raw map[string]any) (metadata, error) {
 	return m, err
 }
 
+// readRecipients reads whom a file is encrypted for. With an error come those before what is wrong.
+func readRecipients(raw map[string]any) ([]recipient, error) {
+	holder := raw
+	if groups, _ := raw["key_groups"].([]any); len(groups) > 1 {
+		return nil, invalid("it needs keys of several groups (key_groups), which is not supported: have one group, and sops rotate it")
+	} else if len(groups) == 1 {
+		if holder, _ = groups[0].(map[string]any); holder == nil {
+			holder = raw
+		}
+	}
+	var out []recipient
+	for _, k := range kinds {
+		list, _ := holder[k.list].([]any)
+		if len(list) > maxListed {
+			return out, invalid("it is encrypted for more than %d recipients of one kind", maxListed)
+		}
+		for _, entry := range list {
+			fields, _ := entry.(map[string]any)
+			name, _ := fields[k.name].(string)
+			wrapped, _ := fields["enc"].(string)
+			r := recipient{kind: k.kind, name: name, wrapped: wrapped}
+			if len(wrapped) > maxWrapped {
+				return out, invalid("what it has for %s has more than %d bytes", r, maxWrapped)
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
 // rule says which values are encrypted, by the keys on the way to them.
 type rule struct {
 	matches   func(key string) bool
-	encrypted bool // what is said of a value on whose way a key matches
-	byComment bool // comments decide: what is encrypted is seen from each value alone
+	steps     int             // what that takes, for each byte of a key
+	known     map[string]bool // keys by whether they match
+	encrypted bool            // what is said of a value on whose way a key matches
+	byComment bool            // comments decide: what is encrypted is seen from each value alone
 }
 
 // defaultSuffix is that of the keys whose values are not encrypted, if a file says nothing else.
 const defaultSuffix = "_unencrypted"
 
 func readRule(text func(key string) string) (rule, error) {
-	found := rule{matches: suffixed(defaultSuffix)}
+	found := rule{matches: suffixed(defaultSuffix), known: map[string]bool{}}
 	rules := 0
 	for _, known := range []struct {
 		key       string
@@ -140,36 +163,63 @@ func readRule(text func(key string) string) (rule, error) {
 		if rules++; rules > 1 {
 			return rule{}, invalid("its metadata has several rules of what is encrypted")
 		}
-		found = rule{encrypted: known.encrypted, matches: suffixed(value), byComment: strings.Contains(known.key, "comment")}
+		found.encrypted, found.matches, found.byComment = known.encrypted, suffixed(value), strings.Contains(known.key, "comment")
 		if strings.HasSuffix(known.key, "_regex") {
-			pattern, err := regexp.Compile(value)
-			if err != nil {
-				return rule{}, invalid("sops.%s is no regular expression", known.key)
+			if err := found.compile(known.key, value); err != nil {
+				return rule{}, err
 			}
-			found.matches = pattern.MatchString
 		}
 	}
 	return found, nil
+}
+
+// compile has a rule match by a regular expression, whose repeats are only written out once it is known that they are few.
+func (r *rule) compile(field, pattern string) error {
+	if len(pattern) > maxPattern {
+		return invalid("sops.%s has more than %d bytes", field, maxPattern)
+	}
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return invalid("sops.%s is no regular expression", field)
+	}
+	if r.steps = steps(parsed); r.steps > maxSteps {
+		return invalid("sops.%s repeats so much that it takes too long: make it shorter", field)
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return invalid("sops.%s is no regular expression", field)
+	}
+	r.matches = compiled.MatchString
+	return nil
 }
 
 func suffixed(suffix string) func(string) bool {
 	return func(key string) bool { return strings.HasSuffix(key, suffix) }
 }
 
-// encrypts reports whether a value is to be encrypted.
-func (r rule) encrypts(l leaf) bool {
+// encrypts reports whether a value is to be encrypted. What that takes is taken off work, and it fails before that is below
+// nothing.
+func (r rule) encrypts(l leaf, work *int) (bool, error) {
 	if r.byComment {
-		return l.isText && sealedValue.MatchString(l.text)
+		return l.isText && sealedValue.MatchString(l.text), nil
 	}
 	for _, key := range l.path {
-		if r.matches(key) {
-			return r.encrypted
+		matches, known := r.known[key]
+		if !known {
+			if *work -= len(key) * r.steps; *work < 0 {
+				return false, errWork
+			}
+			matches = r.matches(key)
+			r.known[key] = matches
+		}
+		if matches {
+			return r.encrypted, nil
 		}
 	}
-	return !r.encrypted
+	return !r.encrypted, nil
 }
 
-// maxFlat is how many recipients of a kind a file in a flat format may have.
+// maxFlat is how many recipients of a kind a file in a flat format may have; more than maxListed are refused elsewhere.
 const maxFlat = 1000
 
 // unflatten brings the metadata of a flat format, such as age__list_0__map_enc, into the form of the others. What it does
@@ -181,6 +231,9 @@ func unflatten(flat map[string]string) map[string]any {
 		if !isList {
 			out[key] = value
 			continue
+		}
+		if !slices.ContainsFunc(kinds, func(k kindOf) bool { return k.list == name }) {
+			continue // there is no other list, and each is as long as its largest number
 		}
 		number, field, _ := strings.Cut(rest, "__map_")
 		at, err := strconv.Atoi(number)

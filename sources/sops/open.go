@@ -2,6 +2,7 @@ package sops
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"errors"
@@ -75,27 +76,27 @@ func Read(content []byte) (*File, error) {
 
 // Recipients lists whom a file is encrypted for, for people.
 func (f *File) Recipients() string {
-	m, _ := readMetadata(f.parts[0].raw) // what is wrong with it is told when it is opened
-	return m.named()
+	recipients, _ := readRecipients(f.parts[0].raw) // what is wrong with them is told when it is opened
+	return metadata{recipients: recipients}.named()
 }
 
-// Open opens a file. It can be opened once. Errors: ErrInvalid, ErrNoKey.
-func (f *File) Open(keys *Keys) (Plain, error) {
-	var out Plain
+// Open opens a file. It can be opened once. When ctx ends, so does it. Errors: ErrInvalid, ErrNoKey, and that of ctx.
+func (f *File) Open(ctx context.Context, keys *Keys) (Plain, error) {
+	o := &opening{keys: keys, work: maxWork, tries: maxTried}
 	for _, p := range f.parts {
 		m, err := readMetadata(p.raw)
 		if err != nil {
 			return Plain{}, err
 		}
-		key := keys.unwrap(m)
-		if key == nil {
-			return Plain{}, noKey(m)
+		key, err := o.unwrap(ctx, m)
+		if err != nil {
+			return Plain{}, err
 		}
-		if err := p.open(m, key, &out); err != nil {
+		if err := o.part(ctx, p, m, key); err != nil {
 			return Plain{}, err
 		}
 	}
-	return out, f.write(&out)
+	return o.out, f.write(&o.out)
 }
 
 func (f *File) write(out *Plain) (err error) {
@@ -115,15 +116,22 @@ func noKey(m metadata) error {
 	return invalid("it is encrypted for %s, of which none is an age or PGP key: keys of clouds are not supported yet, so add one with sops updatekeys", m.named())
 }
 
-// open decrypts the values of a part, and checks its hash.
-func (p part) open(m metadata, key []byte, out *Plain) error {
+// part decrypts the values of a part, and checks its hash.
+func (o *opening) part(ctx context.Context, p part, m metadata, key []byte) error {
 	hash := sha512.New()
 	if m.onlyEncrypted { // so that such a hash is none of all values
 		seed := sha256.Sum256([]byte("sops"))
 		hash.Write(seed[:])
 	}
 	for _, l := range p.leaves {
-		if !m.rule.encrypts(l) {
+		if err := o.walk(ctx, l); err != nil {
+			return err
+		}
+		encrypted, err := m.rule.encrypts(l, &o.work)
+		if err != nil {
+			return err
+		}
+		if !encrypted {
 			if !m.onlyEncrypted {
 				hash.Write(l.covered)
 			}
@@ -142,9 +150,9 @@ func (p part) open(m metadata, key []byte, out *Plain) error {
 		if v.kind != kindComment {
 			hash.Write([]byte(v.text))
 			if secret(l.path) && v.kind != kindBool {
-				out.Values = append(out.Values, v.text)
+				o.out.Values = append(o.out.Values, v.text)
 				if written := v.written(); written != v.text {
-					out.Values = append(out.Values, written)
+					o.out.Values = append(o.out.Values, written)
 				}
 			}
 		}

@@ -53,7 +53,7 @@ func open(t testing.TB, content []byte, keys *sops.Keys) (sops.Plain, error) {
 	if sealed == nil {
 		t.Fatal("it is not taken for an encrypted file")
 	}
-	return sealed.Open(keys)
+	return sealed.Open(t.Context(), keys)
 }
 
 // inYAML returns the documents of YAML, without comments.
@@ -276,6 +276,7 @@ func TestParseKeys(t *testing.T) {
 		"one of a plugin":    {map[string]string{"a.agekey": "AGE-PLUGIN-YUBIKEY-1QQQQ"}, "invalid private keys: key a.agekey: it is an identity of a plugin, which would be a program: use one of age-keygen"},
 		"no PGP key":         {map[string]string{"a.asc": "secret"}, "invalid private keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export-secret-keys prints it"},
 		"a broken PGP key":   {map[string]string{"a.asc": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nAAAA\n"}, "invalid private keys: key a.asc: it is no armored OpenPGP key, as gpg --armor --export-secret-keys prints it"},
+		"a hundred and one":  {map[string]string{"a.agekey": strings.Repeat(identity.String()+"\n", 101)}, "invalid private keys: there are more than 100, subkeys included, and each is tried: remove those that nothing is encrypted for"},
 		"the first is named": {map[string]string{"b.asc": "x", "a.agekey": "x", "c.agekey": identity.String()}, "invalid private keys: key a.agekey: it is no age identity, as age-keygen prints it"},
 	} {
 		secret := map[string][]byte{}
@@ -317,7 +318,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		_ = sealed.Recipients()
-		plain, err := sealed.Open(keys)
+		plain, err := sealed.Open(t.Context(), keys)
 		if err == nil && bytes.Contains(plain.Content, []byte("sops_mac=ENC[")) {
 			t.Errorf("its metadata stays in it:\n%s", plain.Content)
 		}

@@ -94,11 +94,9 @@ func partsOf(docs []*yaml.Node) ([]part, error) {
 			byHash[hash] = at
 			parts = append(parts, part{raw: fields})
 		}
-		leaves, err := leavesOf(root, nil)
-		if err != nil {
+		if err := leavesOf(&parts[at].leaves, root, nil, 0); err != nil {
 			return nil, err
 		}
-		parts[at].leaves = append(parts[at].leaves, leaves...)
 	}
 	return parts, nil
 }
@@ -144,62 +142,60 @@ func textsOf(node *yaml.Node, depth int) (any, error) {
 
 var errAlias = invalid("it has a YAML alias, as no encrypted file has")
 
-// leavesOf returns the values below a node, in their order.
-func leavesOf(node *yaml.Node, path []string) ([]leaf, error) {
+// leavesOf adds the values below a node, in their order.
+func leavesOf(out *[]leaf, node *yaml.Node, path []string, depth int) error {
+	if depth > maxDepth {
+		return errDeep
+	}
 	switch node.Kind {
 	case yaml.MappingNode:
-		return fieldsOf(node, path)
+		return fieldsOf(out, node, path, depth)
 	case yaml.SequenceNode:
-		var out []leaf
 		for _, item := range node.Content {
-			below, err := leavesOf(item, path)
-			if err != nil {
-				return nil, err
+			if err := leavesOf(out, item, path, depth+1); err != nil {
+				return err
 			}
-			out = append(out, below...)
 		}
-		return out, nil
+		return nil
 	case yaml.ScalarNode:
-		return leafOf(node, path)
+		return leafOf(out, node, path)
 	default:
-		return nil, errAlias
+		return errAlias
 	}
 }
 
-func fieldsOf(node *yaml.Node, path []string) ([]leaf, error) {
-	var out []leaf
+func fieldsOf(out *[]leaf, node *yaml.Node, path []string, depth int) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := node.Content[i]
 		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" {
-			return nil, invalid("a key on line %d is no text", key.Line)
+			return invalid("a key on line %d is no text", key.Line)
 		}
 		if len(path) == 0 && key.Value == metadataKey {
 			continue
 		}
-		below, err := leavesOf(node.Content[i+1], append(slices.Clip(path), key.Value))
-		if err != nil {
-			return nil, err
+		if err := leavesOf(out, node.Content[i+1], append(slices.Clip(path), key.Value), depth+1); err != nil {
+			return err
 		}
-		out = append(out, below...)
 	}
-	return out, nil
+	return nil
 }
 
-func leafOf(node *yaml.Node, path []string) ([]leaf, error) {
+func leafOf(out *[]leaf, node *yaml.Node, path []string) error {
 	var is any
 	if err := node.Decode(&is); err != nil {
-		return nil, invalid("the value on line %d is not what its tag says", node.Line)
+		return invalid("the value on line %d is not what its tag says", node.Line)
 	}
 	if is == nil {
-		return nil, nil
+		return nil
 	}
 	covered, known := covers(is)
 	if !known {
-		return nil, invalid("the value on line %d is of a kind that no encrypted file has", node.Line)
+		return invalid("the value on line %d is of a kind that no encrypted file has", node.Line)
 	}
 	l := leaf{path: path, covered: covered, set: func(v value) error { return put(node, v) }}
 	l.text, l.isText = is.(string)
-	return []leaf{l}, nil
+	*out = append(*out, l)
+	return nil
 }
 
 // droppedTag is that of an entry of a list that was a comment.

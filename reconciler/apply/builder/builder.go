@@ -176,11 +176,13 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	}
 	spec := specOf(in.Kustomization, variables)
 	spec.StrictVariables, spec.Secrets = strict, secret
-	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.open})
+	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.opener(ctx)})
 	if err == nil {
-		err = decryption.finish(objects)
+		err = decryption.finish(ctx, objects)
 	}
 	switch {
+	case ctx.Err() != nil: // what could not be opened for that says nothing of the files
+		return nil, nil, fmt.Errorf("build: %w", context.Cause(ctx))
 	case err == nil:
 		objects, err = in.prepare(objects)
 	case errors.Is(err, build.ErrPath):

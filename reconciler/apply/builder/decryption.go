@@ -66,8 +66,12 @@ func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
 	return d, nil
 }
 
-// open is a sealed.Opener.
-func (d *decryption) open(name string, content []byte) *sealed.File {
+// opener returns what opens the files of a build, until its context ends.
+func (d *decryption) opener(ctx context.Context) sealed.Opener {
+	return func(name string, content []byte) *sealed.File { return d.open(ctx, name, content) }
+}
+
+func (d *decryption) open(ctx context.Context, name string, content []byte) *sealed.File {
 	file, err := sops.Read(content)
 	switch {
 	case err != nil:
@@ -82,7 +86,7 @@ func (d *decryption) open(name string, content []byte) *sealed.File {
 		d.standsIn(name)
 		plain, err = file.Standing()
 	} else {
-		plain, err = file.Open(d.keys)
+		plain, err = file.Open(ctx, d.keys)
 	}
 	switch {
 	case errors.Is(err, sops.ErrNoKey):
@@ -106,7 +110,7 @@ func (d *decryption) hide(value string) {
 }
 
 // finish opens the files that Secrets hold, as base64, and hides what is in the data of those that were encrypted.
-func (d *decryption) finish(objects []*unstructured.Unstructured) error {
+func (d *decryption) finish(ctx context.Context, objects []*unstructured.Unstructured) error {
 	if d.keys == nil {
 		return nil
 	}
@@ -124,7 +128,7 @@ func (d *decryption) finish(objects []*unstructured.Unstructured) error {
 			if d.opened[text] {
 				d.hide(string(content))
 			}
-			plain, err := d.held(key, content)
+			plain, err := d.held(ctx, key, content)
 			if err != nil {
 				return fmt.Errorf("%s: data.%s: %w", inventory.Describe(inventory.IDOf(obj)), key, err)
 			}
@@ -137,8 +141,8 @@ func (d *decryption) finish(objects []*unstructured.Unstructured) error {
 }
 
 // held opens a file that a Secret holds; nil for one that is not encrypted.
-func (d *decryption) held(key string, content []byte) ([]byte, error) {
-	file := d.open(key, content)
+func (d *decryption) held(ctx context.Context, key string, content []byte) ([]byte, error) {
+	file := d.open(ctx, key, content)
 	switch {
 	case file == nil:
 		return nil, nil

@@ -6,6 +6,7 @@
 package sealed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,7 +23,8 @@ var (
 	ErrNoKey = errors.New("no key decrypts it")
 )
 
-// Opener opens an encrypted file; nil for one that is not encrypted.
+// Opener opens an encrypted file; nil for one that is not encrypted. It ends when what it is for has: its answer does not count
+// then.
 type Opener func(name string, content []byte) *File
 
 // File is an encrypted file that was opened.
@@ -75,15 +77,18 @@ func New(open Opener, known map[string]File) *Files {
 	return f
 }
 
-// All opens all encrypted files, so that a build elsewhere needs no key.
-func All(open Opener, contents map[string][]byte) map[string]File {
+// All opens all encrypted files, so that a build elsewhere needs no key. Error: that of ctx.
+func All(ctx context.Context, open Opener, contents map[string][]byte) (map[string]File, error) {
 	out := map[string]File{}
 	for name, content := range contents {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if file := open(name, content); file != nil {
 			out[name] = *file
 		}
 	}
-	return out
+	return out, ctx.Err()
 }
 
 // Applied notes that a file is a manifest, a patch, or another of which what is in it counts. It is called before the file is
