@@ -37,7 +37,7 @@ const (
 )
 
 // Keep adds a value, and its lines, as texts often show only one, each as it is and as it is quoted in texts and
-// JSON. Lines are also known joined.
+// JSON. Lines are also known joined, and with one space for several, as they are in texts of one line.
 func (s *Values) Keep(value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,17 +45,21 @@ func (s *Values) Keep(value string) {
 		s.values, s.short = map[string]bool{}, map[string]bool{}
 	}
 	for _, line := range append(strings.Split(value, "\n"), value, strings.ReplaceAll(value, "\n", "")) {
-		switch line = strings.TrimSpace(line); {
-		case line == "" || s.values[line]:
-		case len(line) < leastSecret:
-			s.short[line] = true
-		case len(line) > mostForms:
-			s.values[line] = true
-		default:
-			for _, form := range forms(line) {
-				s.values[form] = true
-			}
+		s.keep(strings.TrimSpace(line))
+		s.keep(strings.Join(strings.Fields(line), " "))
+	}
+}
+
+func (s *Values) keep(line string) {
+	switch {
+	case line == "" || s.values[line]:
+	case len(line) < leastSecret:
+		s.short[line] = true
+	default:
+		for _, form := range forms(line[:min(len(line), mostForms)]) { // also of the beginning alone: texts are cut off
+			s.values[form] = true
 		}
+		s.values[line] = true
 	}
 }
 
@@ -107,7 +111,51 @@ func (s *Values) Hide(text string, plain ...string) string {
 	for value := range s.short {
 		text = hideQuoted(text, value)
 	}
-	return text
+	return s.hideCut(text)
+}
+
+// cut stands at the end of a text that was too long.
+const cut = "…"
+
+// hideCut leaves out the beginning of a value at which a text was cut off.
+func (s *Values) hideCut(text string) string {
+	parts := strings.Split(text, cut)
+	for n, part := range parts[:len(parts)-1] {
+		begun := 0
+		for value := range s.values {
+			begun = max(begun, overlap(part, value[:min(len(value), mostForms)]))
+		}
+		if begun >= leastSecret {
+			parts[n] = part[:len(part)-begun] + hidden
+		}
+	}
+	return strings.Join(parts, cut)
+}
+
+// overlap is how many bytes at the end of a text are the beginning of a value. Both may repeat themselves, so that it takes
+// care not to compare anything twice.
+func overlap(text, value string) int {
+	// borders has for each length of a beginning of the value how much of its end begins the value, too.
+	borders, length := make([]int, len(value)+1), 0
+	for at := 1; at < len(value); at++ {
+		for length > 0 && value[at] != value[length] {
+			length = borders[length]
+		}
+		if value[at] == value[length] {
+			length++
+		}
+		borders[at+1] = length
+	}
+	length = 0
+	for _, b := range []byte(text[max(0, len(text)-len(value)):]) {
+		for length > 0 && (length == len(value) || b != value[length]) {
+			length = borders[length]
+		}
+		if b == value[length] {
+			length++
+		}
+	}
+	return length
 }
 
 // hideQuoted leaves a short value out where nothing else stands between quotes, or where it is marked as a

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
+	"github.com/flotilla-io/flotilla/sources/build"
 	"github.com/flotilla-io/flotilla/sources/build/sealed"
 	"github.com/flotilla-io/flotilla/sources/sops"
 )
@@ -157,15 +159,38 @@ func (d *decryption) held(ctx context.Context, key string, content []byte) ([]by
 	}
 }
 
-// clean returns an error of a build without what was encrypted, which kustomize quotes.
+// quoted is a name in the error of a variable.
+var quoted = regexp.MustCompile(`"[A-Za-z0-9_]+"`)
+
+// clean returns an error of a build without what was encrypted: kustomize quotes it, and a part of it may look like a variable,
+// whose name is quoted.
 func (d *decryption) clean(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := d.hidden.Hide(err.Error()); text != err.Error() {
+	text := err.Error()
+	if errors.Is(err, build.ErrSubstitute) {
+		text = quoted.ReplaceAllStringFunc(text, func(name string) string {
+			if !d.holds(strings.Trim(name, `"`)) {
+				return name
+			}
+			return "a name that stands in what was decrypted"
+		})
+	}
+	if text = d.hidden.Hide(text); text != err.Error() {
 		return &cleaned{err, text}
 	}
 	return err
+}
+
+// holds reports whether a text is part of what was decrypted.
+func (d *decryption) holds(text string) bool {
+	for value := range d.opened {
+		if strings.Contains(value, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // cleaned is an error in words that may be shown.
