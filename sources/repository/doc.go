@@ -13,6 +13,6 @@
 //
 // Conditions that it owns: Ready, Reconciling, Stalled, FetchFailed,
 // ArtifactInStorage, StorageOperationFailed, IncludeUnavailable, SourceVerified, with Flux's
-// reasons, and the reasons UnsupportedField, HostKeyNotTrusted, AddressNotAllowed and
+// reasons, and the reasons UnsupportedField, InvalidAnnotation, HostKeyNotTrusted, AddressNotAllowed and
 // IncludeCycle.
 package repository

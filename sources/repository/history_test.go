@@ -38,6 +38,7 @@ func TestHistory(t *testing.T) {
 	const (
 		rewritten = "the history was rewritten, and does not hold main@sha1:BEFORE"
 		back      = "the history was moved back, and does not hold main@sha1:BEFORE"
+		mistyped  = `the annotation gitops.flotilla.io/rollback-protection is "on": make it "hold", or remove it`
 		next      = "; push a commit that does, or remove the annotation gitops.flotilla.io/rollback-protection to take it"
 	)
 	stored := []string{"ArtifactInStorage=True Succeeded", "Ready=True Succeeded"}
@@ -61,6 +62,7 @@ func TestHistory(t *testing.T) {
 		{what: "held, and ahead again", change: func() { force("ORIG_HEAD")(); b.commit("five", nil) }, conditions: stored, events: []string{"Normal NewArtifact"}},
 		{what: "held, and rewritten", change: amend, conditions: held, says: " is held back: " + rewritten + next, events: []string{"Warning HistoryRewritten"}, stays: true},
 		{what: "held, and further on, beside it", change: func() { b.commit("six", nil) }, conditions: held, says: " is held back: " + rewritten + next, stays: true},
+		{what: "the guard is mistyped", change: func() { annotate("on") }, conditions: []string{"ArtifactInStorage=True Succeeded", "Ready=False InvalidAnnotation", "Stalled=True InvalidAnnotation"}, says: mistyped, events: []string{"Warning InvalidAnnotation"}, stays: true},
 		{what: "held no more", change: func() { annotate("") }, conditions: stored, says: ": " + rewritten, events: []string{"Normal NewArtifact", "Warning HistoryRewritten"}},
 		{what: "another branch", change: func() {
 			b.run("checkout", "--quiet", "-b", "dev", "HEAD~1")
@@ -88,7 +90,10 @@ func TestHistory(t *testing.T) {
 			}
 			revision := object.Spec.Reference.Branch + "@sha1:" + b.run("rev-parse", "HEAD")
 			want := "stored artifact for revision '" + revision + "'"
-			if step.stays {
+			switch {
+			case step.says == mistyped:
+				want = ""
+			case step.stays:
 				want = revision
 			}
 			want += strings.ReplaceAll(step.says, "BEFORE", before)
@@ -98,7 +103,7 @@ func TestHistory(t *testing.T) {
 			if stays := was != nil && object.Status.Artifact.Revision == was.Revision; stays != (step.stays || len(step.events) == 0) {
 				t.Errorf("the artifact stays: %t", stays)
 			}
-			if isHeld := lineage.HeldBy(object).Revision; (isHeld == revision) != step.stays {
+			if isHeld := lineage.HeldBy(object).Revision; (isHeld == revision) != (step.stays && step.says != mistyped) {
 				t.Errorf("held: %q", isHeld)
 			}
 			if _, _, writes, events := b.reconcile(); writes != 0 || len(events) != 0 {

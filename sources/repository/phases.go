@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/policies/annotation"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/provenance"
@@ -63,9 +64,12 @@ type state struct {
 	from submodule.Source
 }
 
-// refuse returns an error for fields that are not supported, rather than ignoring
-// them.
+// refuse returns an error for fields that are not supported, and for annotations
+// that mean nothing, rather than ignoring them.
 func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
+	if err := annotation.FaultOf(s.object); err != nil {
+		return loop.Next{}, loop.Stalled(annotation.ReasonInvalid, err)
+	}
 	spec := s.object.Spec
 	switch {
 	case spec.Provider == sourcev1.GitProviderAzure, spec.Provider == sourcev1.GitProviderAWS:

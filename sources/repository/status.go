@@ -17,6 +17,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/annotation"
 	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/fetching"
@@ -97,7 +98,7 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 		}
 	}
 	switch {
-	case failure.Reason == fetching.ReasonUnsupported, failure.Reason == lineage.ReasonRewritten, failure.Reason == lineage.ReasonUnknown:
+	case failure.Reason == fetching.ReasonUnsupported, failure.Reason == annotation.ReasonInvalid, failure.Reason == lineage.ReasonRewritten, failure.Reason == lineage.ReasonUnknown:
 		drop(s, failed)
 	case failure.Reason == sourcev1.VerificationError && s.fails == "": // it was fetched
 		drop(s, failed)
