@@ -2,6 +2,7 @@
 // artifacts.
 //
 // In go GitRepositories, as they are; out come the ring in which one includes
-// itself, whether an artifact still holds what its source includes, and whose
-// change concerns those that include it. It reads nothing.
+// itself, whether an artifact still holds what its source includes, whose
+// change concerns those that include it, and what is said of what an artifact
+// holds. It reads nothing.
 package inclusion

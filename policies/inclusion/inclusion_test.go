@@ -1,6 +1,7 @@
 package inclusion_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -115,6 +116,45 @@ func TestSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := inclusion.Same(tc.of, tc.included); got != tc.want {
 				t.Errorf("Same = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestTexts is about what is told of what an artifact holds of others.
+func TestTexts(t *testing.T) {
+	of := func(names string, revisions ...string) *sourcev1.GitRepository {
+		r := &sourcev1.GitRepository{}
+		for n, name := range strings.Fields(names) {
+			r.Status.ObservedInclude = append(r.Status.ObservedInclude, sourcev1.GitRepositoryInclude{GitRepositoryRef: meta.LocalObjectReference{Name: name}})
+			if n < len(revisions) {
+				commit := strings.Repeat(revisions[n], 40)
+				r.Status.IncludedArtifacts = append(r.Status.IncludedArtifacts, &meta.Artifact{
+					Revision: "main@sha1:" + commit, Digest: "sha256:" + commit,
+					Metadata: map[string]string{"gitops.flotilla.io/commit-subject": "make it " + revisions[n]},
+				})
+			}
+		}
+		return r
+	}
+	type texts struct{ With, Changed string }
+	for name, tc := range map[string]struct {
+		before, after *sourcev1.GitRepository
+		want          texts
+	}{
+		"nothing is included":    {of(""), of(""), texts{}},
+		"it is as it was":        {of("base", "a"), of("base", "a"), texts{With: "base main@sha1:aaaaaaaa"}},
+		"it is another one":      {of("base", "a"), of("base", "b"), texts{"base main@sha1:bbbbbbbb", "the included base is at main@sha1:bbbbbbbb 'make it b'"}},
+		"one of two is":          {of("base lib", "a", "c"), of("base lib", "a", "d"), texts{"base main@sha1:aaaaaaaa, lib main@sha1:dddddddd", "the included lib is at main@sha1:dddddddd 'make it d'"}},
+		"both are":               {of("base lib", "a", "c"), of("base lib", "b", "d"), texts{"base main@sha1:bbbbbbbb, lib main@sha1:dddddddd", "the included base is at main@sha1:bbbbbbbb 'make it b', and lib at main@sha1:dddddddd 'make it d'"}},
+		"it is new":              {of(""), of("base", "a"), texts{"base main@sha1:aaaaaaaa", "the included base is at main@sha1:aaaaaaaa 'make it a'"}},
+		"it is gone":             {of("base", "a"), of(""), texts{}},
+		"it is there twice":      {of("base base", "a", "a"), of("base base", "b", "b"), texts{"base main@sha1:bbbbbbbb", "the included base is at main@sha1:bbbbbbbb 'make it b'"}},
+		"a status that is wrong": {of("base lib"), of("base lib", "a"), texts{"base main@sha1:aaaaaaaa", "the included base is at main@sha1:aaaaaaaa 'make it a'"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, texts{inclusion.Text(tc.after), inclusion.Changed(tc.before, tc.after)}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -38,9 +39,9 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 }
 
 // putBack reports whether the changes of a run corrected drift: it applied a revision that this generation of the
-// Kustomization had applied before. Health is reported later.
+// Kustomization had applied before, from the same artifact. Health is reported later.
 func putBack(s *state, outcome *loop.Error) bool {
-	return stands(outcome) && s.ks.Status.LastAppliedRevision == s.source.revision && s.ks.Status.ObservedGeneration == s.ks.Generation && len(inventory.Leaving(s.ks.Status)) == 0
+	return stands(outcome) && !s.last.did.Anew && s.ks.Status.LastAppliedRevision == s.source.revision && s.ks.Status.ObservedGeneration == s.ks.Generation && len(inventory.Leaving(s.ks.Status)) == 0
 }
 
 // again returns a text about what others have deleted again and again; empty for nothing.
@@ -81,6 +82,9 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	switch {
 	case s.sameContent && changes == "":
 		return nil // a revision that changes nothing here
+	case s.last.did.Anew && changes != "":
+		as := cmp.Or(strings.TrimSuffix(" with "+s.source.included, " with "), ", as what belongs to it changed")
+		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.Replace(is.Message, s.source.revision, s.source.revision+as, 1) + " (" + changes + ")"}}
 	case was == nil || was.Status != metav1.ConditionTrue && was.Reason != inventory.ReasonDeletedAgain && was.Reason != health.ReasonClusterSilent || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
 	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:

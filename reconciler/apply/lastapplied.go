@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/returns"
 	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -401,6 +402,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.applies = nil
 	if s.source.revision != "" {
 		m.did = m.did.Of(s.source.revision)
+		m.did.Anew = m.did.Anew || lastgood.Anew(s.ks.Status, s.source.revision, s.source.digest)
 		if !s.current && (stands(outcome) || outcome.Reason == meta.ProgressingReason) {
 			m.did.Changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switched.pruned, s.leaving.Deleted)))
 		}

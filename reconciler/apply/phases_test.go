@@ -201,6 +201,10 @@ func TestNotices(t *testing.T) {
 		s.leaving.Deleted = []inventory.Entry{{ID: configID("d")}}
 	}
 	same := func(s *state) { s.source.revision = oldRevision }
+	other := func(s *state) { // artifact of the revision that was applied
+		same(s)
+		s.ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.AppliedKey: "sha256:abc sha256:old " + oldRevision + " 7"}}}
+	}
 	failing := func(s *state) {
 		s.ks.Status.Conditions[0].Status, s.ks.Status.Conditions[0].Reason, s.ks.Status.Conditions[0].Message = "False", "BuildFailed", "boom"
 	}
@@ -224,13 +228,22 @@ func TestNotices(t *testing.T) {
 			}),
 			want: []notice{{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; ConfigMap/team/a was deleted 3 times in a row, and comes back later each time: find out who deletes it"}},
 		},
-		"nothing":              {state: run(same)},
-		"it works again":       {state: run(same, failing), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}}},
-		"a failure":            {state: run(), outcome: loop.Stalled("BuildFailed", errors.New("boom")), want: []notice{{"Warning", "BuildFailed", "boom"}}},
-		"the same failure":     {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("boom"))},
-		"another failure":      {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notice{{"Warning", "BuildFailed", "bang"}}},
-		"another object first": {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notice{{"Normal", "DependencyNotReady", "a is not ready"}}},
-		"waiting for health":   {state: run(did, func(s *state) { s.waiting.text = "Running" })},
+		"another artifact of the same revision": {
+			state: run(did, other),
+			want:  []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
+		},
+		"one with another repository in it": {
+			state: run(did, other, func(s *state) { s.source.included = "base main@sha1:12345678" }),
+			want:  []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + " with base main@sha1:12345678 (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
+		},
+		"one that changes nothing here": {state: run(other)},
+		"nothing":                       {state: run(same)},
+		"it works again":                {state: run(same, failing), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}}},
+		"a failure":                     {state: run(), outcome: loop.Stalled("BuildFailed", errors.New("boom")), want: []notice{{"Warning", "BuildFailed", "boom"}}},
+		"the same failure":              {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("boom"))},
+		"another failure":               {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notice{{"Warning", "BuildFailed", "bang"}}},
+		"another object first":          {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notice{{"Normal", "DependencyNotReady", "a is not ready"}}},
+		"waiting for health":            {state: run(did, func(s *state) { s.waiting.text = "Running" })},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -321,6 +334,7 @@ func TestDriftIsToldAsItIsCorrected(t *testing.T) {
 	waits := func(s *state) { s.waiting.text = "Running health checks" }
 	settled := func(s *state) { s.current = true }
 	changed := func(s *state) { s.ks.Generation++ }
+	another := func(s *state) { s.source.digest = "sha256:another" }
 	ill := loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill"))
 	drift := notice{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a"}
 	healthy := notice{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}
@@ -340,6 +354,9 @@ func TestDriftIsToldAsItIsCorrected(t *testing.T) {
 		{"it is deleted, and healthy at once", step(nil, created), []notice{drift}},
 		{"its fields are changed", step(nil, created, waits, func(*state) { ks = ks.DeepCopy() }, func(s *state) { s.ks = ks }, changed), nil},
 		{"and it is healthy with these", step(nil, settled), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + " (1 created: ConfigMap/team/a)"}}},
+		{"what belongs to its commit changes", step(nil, created, waits, another), nil},
+		{"and it is healthy with that", step(nil, settled, another), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a)"}}},
+		{"of which something is deleted", step(nil, created, another), []notice{drift}},
 	} {
 		if diff := cmp.Diff(step.want, step.got, cmp.AllowUnexported(notice{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.what, diff)

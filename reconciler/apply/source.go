@@ -32,6 +32,8 @@ type source struct {
 	inventory.Source
 	// revision is the name for people, such as "main@sha1:9f2c…".
 	revision string
+	// included names what the artifact holds of other sources; empty for nothing.
+	included string
 	// origin is the revision from which the content was packed; empty for none.
 	origin string
 	// digest names the artifact in the store.
@@ -122,7 +124,7 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 		return loop.Waiting(meta.ArtifactFailedReason, soon, errors.New(facts.Unverified))
 	}
 	artifact := source.GetArtifact()
-	s.source.verify = facts.Verify
+	s.source.verify, s.source.included = facts.Verify, facts.Included
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
 	s.source.allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
 	s.source.commit = provenance.Commit(artifact.Metadata)

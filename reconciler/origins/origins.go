@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -43,6 +44,8 @@ type Facts struct {
 	Verify provenance.Demand
 	// Unverified says why its artifact must not be built; empty if it may.
 	Unverified string
+	// Included names what its artifact holds of other sources, such as "base main@sha1:9f2c11d0"; empty for nothing.
+	Included string
 }
 
 // Kind is a kind of sources.
@@ -78,7 +81,7 @@ func kind[T any, P interface {
 func ofGitRepository(r *sourcev1.GitRepository) Facts {
 	return Facts{
 		URL: r.Spec.URL, Reference: referenceOf(r.Spec.Reference), Ignore: r.Spec.Ignore, Directories: r.Spec.SparseCheckout, Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
-		Verify: provenance.Demand{Git: r.Spec.Verification}, Unverified: provenance.Unverified(r),
+		Verify: r.Spec.Verification, Unverified: provenance.Unverified(r), Included: inclusion.Text(r),
 	}
 }
 

@@ -205,3 +205,31 @@ func TestWhatIsIncludedCounts(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestWhatChangedIsTold: a new artifact of the same commit is told with why there is one.
+func TestWhatChangedIsTold(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	short := "main@sha1:" + b.commit("one", map[string]string{"app.yaml": "a: 1"})[:8]
+	b.holds("base", map[string]string{"x.yaml": "x: 1"})
+	b.create(func(o *sourcev1.GitRepository) {
+		o.Spec.Include = []sourcev1.GitRepositoryInclude{include("base", "", "")}
+	})
+	stored := "Normal NewArtifact: stored artifact for commit 'one' (" + short + ")"
+	for _, step := range []struct {
+		what   string
+		change func()
+		want   string
+	}{
+		{"the first one", func() {}, stored},
+		{"another base", func() { b.holds("base", map[string]string{"x.yaml": "x: 2"}) }, stored + ", as the included base is at main@sha1:bbbbbbbb"},
+		{"other rules of what belongs to it", func() { b.update(func(o *sourcev1.GitRepository) { o.Spec.Ignore = ptr.To("app.yaml") }) }, stored + ", as what belongs to it changed"},
+	} {
+		t.Run(step.what, func(t *testing.T) {
+			step.change()
+			_, err, _, events := b.reconcile()
+			if diff := cmp.Diff([]string{step.want}, events); diff != "" || err != nil {
+				t.Errorf("%v, events (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

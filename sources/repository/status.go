@@ -18,6 +18,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/annotation"
+	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/fetching"
@@ -148,7 +149,11 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepositor
 	case s.artifact != nil:
 		log.Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
 		if old := before.Status.Artifact; old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest {
-			r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short()))
+			message := fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short())
+			if old != nil && old.Revision == s.artifact.Revision {
+				message += ", as " + cmp.Or(inclusion.Changed(before, s.object), "what belongs to it changed")
+			}
+			r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, message)
 		}
 		if s.history.reason == lineage.ReasonRewritten {
 			r.events.Event(s.object, corev1.EventTypeWarning, s.history.reason, s.commit.Revision().Short()+": "+s.history.text)

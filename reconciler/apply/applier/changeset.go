@@ -58,6 +58,8 @@ type Deeds struct {
 	Reported bool
 	// Omitted says that an event reported which parts of the revision are not applied.
 	Omitted bool
+	// Anew says that they are for another artifact of a revision that was applied before.
+	Anew    bool
 	Changes ChangeSet
 }
 

@@ -25,7 +25,13 @@ type Record struct {
 // Whole reports whether it is known what was applied.
 func (r Record) Whole() bool { return r.Objects != "" && r.Artifact != "" && r.Revision != "" }
 
-// Verified reports whether the revision of a record has the signatures that its source asks for by now, as they were verified
+// Anew reports whether an artifact is another one than that from which the same revision was applied.
+func Anew(status kustomizev1.KustomizationStatus, revision, artifact string) bool {
+	before := In(status)
+	return status.LastAppliedRevision == revision && before.Revision == revision && before.Artifact != artifact
+}
+
+// Verified reports whether the commit of a record has the signatures that its source asks for by now, as they were verified
 // when it was applied.
 func Verified(status kustomizev1.KustomizationStatus, r Record, asked provenance.Demand) bool {
 	return asked == (provenance.Demand{}) || slices.ContainsFunc(status.History, func(s meta.Snapshot) bool {
