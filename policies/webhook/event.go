@@ -47,6 +47,9 @@ func Read(kind string, r Request) (Event, error) {
 		if err != nil {
 			return Event{}, fmt.Errorf("%w: its form cannot be read", ErrMalformed)
 		}
+		if !form.Has("payload") {
+			return Event{}, fmt.Errorf("%w: its content type says form, and it has no field payload: send application/json", ErrMalformed)
+		}
 		body = []byte(form.Get("payload"))
 	}
 	if err := json.Unmarshal(body, &out.Payload); err != nil && !slices.Contains(withoutJSON, kind) {

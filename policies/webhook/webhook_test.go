@@ -97,12 +97,14 @@ func TestWhatARequestTells(t *testing.T) {
 		headers    []string
 		want       webhook.Event
 		malformed  bool
+		says       string
 	}{
 		"a push to GitHub":                 {kind: "github", headers: []string{"X-GitHub-Event", "push"}, body: `{"ref":"refs/heads/main","repository":{"full_name":"shop/app"}}`, want: webhook.Event{Type: "push", Repository: "shop/app", Refs: []string{"refs/heads/main"}}},
 		"GitHub sends it as a form":        {kind: "github", headers: []string{"X-GitHub-Event", "push", "Content-Type", "application/x-www-form-urlencoded"}, body: "payload=%7B%22ref%22%3A%22refs%2Ftags%2Fv1%22%7D", want: webhook.Event{Type: "push", Refs: []string{"refs/tags/v1"}}},
 		"GitHub greets":                    {kind: "github", headers: []string{"X-GitHub-Event", "ping"}, body: `{"zen":"x"}`, want: webhook.Event{Type: "ping"}},
 		"a branch is made on GitHub":       {kind: "github", headers: []string{"X-GitHub-Event", "create"}, body: `{"ref":"main"}`, want: webhook.Event{Type: "create"}},
 		"GitHub says nothing of its event": {kind: "github", body: `{}`, malformed: true},
+		"GitHub sends a form without it":   {kind: "github", headers: []string{"X-GitHub-Event", "push", "Content-Type", "application/x-www-form-urlencoded"}, body: `{"ref":"x"}`, malformed: true, says: "the request is none of the Receiver's type: its content type says form, and it has no field payload: send application/json"},
 		"GitHub sends no JSON":             {kind: "github", headers: []string{"X-GitHub-Event", "push"}, body: `{`, malformed: true},
 		"a push to GitLab":                 {kind: "gitlab", headers: []string{"X-Gitlab-Event", "Push Hook"}, body: `{"ref":"refs/heads/main","project":{"path_with_namespace":"shop/team/app"}}`, want: webhook.Event{Type: "Push Hook", Repository: "shop/team/app", Refs: []string{"refs/heads/main"}}},
 		"a push to Bitbucket":              {kind: "bitbucket", headers: []string{"X-Event-Key", "repo:refs_changed"}, body: `{"repository":{"slug":"app","project":{"key":"SHOP"}},"changes":[{"ref":{"id":"refs/heads/a"}},{"ref":{"id":"refs/heads/b"}}]}`, want: webhook.Event{Type: "repo:refs_changed", Repository: "SHOP/app", Refs: []string{"refs/heads/a", "refs/heads/b"}}},
@@ -124,6 +126,9 @@ func TestWhatARequestTells(t *testing.T) {
 			got, err := webhook.Read(tc.kind, request(tc.body, tc.headers...))
 			if malformed := errors.Is(err, webhook.ErrMalformed); malformed != tc.malformed || err != nil != tc.malformed {
 				t.Fatalf("got %v, want malformed %t", err, tc.malformed)
+			}
+			if tc.says != "" && err.Error() != tc.says {
+				t.Errorf("it says %q, want %q", err, tc.says)
 			}
 			got.Payload = nil
 			if diff := cmp.Diff(tc.want, got); diff != "" {
