@@ -35,6 +35,7 @@ type state struct {
 	path    string
 	filters filters
 	checks  map[string]checks // by issuer
+	left    left
 }
 
 // filters are the compiled expressions of a Receiver.
@@ -185,24 +186,66 @@ func (s *state) hook() hook {
 	return hook{key: client.ObjectKeyFromObject(s.object), uid: s.object.UID, generation: s.object.Generation, filters: s.filters, checks: s.checks}
 }
 
-// unserved returns the objects that the spec names and whose kind is not served, such as "HelmRepository/podinfo".
-func unserved(of *notificationv1.Receiver) []string {
-	var out []string
-	for _, resource := range of.Spec.Resources {
-		if _, served := kinds[resource.Kind]; !served {
-			out = append(out, resource.Kind+"/"+resource.Name)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+// left are objects that the spec names, such as "HelmRepository/podinfo", and that nobody looks at.
+type left struct {
+	unserved []string // their kind is not served
+	foreign  []string // they are of another namespace, which is not allowed
+	missing  []string // they do not exist
 }
 
-// expects names the message of a Receiver that is ready.
-func (s *state) message() string {
-	out := "Receiver initialized for path: " + s.path
-	if left := unserved(s.object); len(left) > 0 {
-		out += "; nobody looks at " + strings.Join(left, ", ") + ": such kinds are not served yet"
+// look finds out what of the spec nobody looks at.
+func (r *Reconciler) look(ctx context.Context, s *state) (loop.Next, error) {
+	for _, ref := range s.object.Spec.Resources {
+		key, name := keyOf(s.object, ref), ref.Kind+"/"+ref.Name
+		if key.Namespace != s.object.Namespace {
+			name = ref.Kind + "/" + key.String()
+		}
+		k, served := kinds[ref.Kind]
+		switch {
+		case !served:
+			s.left.unserved = append(s.left.unserved, name)
+		case key.Namespace != s.object.Namespace && !r.opts.AllowCrossNamespace:
+			s.left.foreign = append(s.left.foreign, name)
+		case ref.Name != every:
+			err := r.hub.Get(ctx, key, k.object())
+			if client.IgnoreNotFound(err) != nil {
+				return loop.Next{}, fmt.Errorf("read %s: %w", name, err)
+			}
+			if err != nil {
+				s.left.missing = append(s.left.missing, name)
+			}
+		}
 	}
+	return loop.Next{}, nil
+}
+
+// String names what nobody looks at, and why; empty for nothing.
+func (l left) String() string {
+	out := ""
+	for _, part := range []struct {
+		names []string
+		why   string
+	}{
+		{l.unserved, ": such kinds are not served yet"},
+		{l.missing, ", which %s not exist"},
+		{l.foreign, ": to look into other namespaces an administrator starts the control plane with --allow-cross-namespace-references"},
+	} {
+		names := slices.Compact(slices.Sorted(slices.Values(part.names)))
+		if len(names) == 0 {
+			continue
+		}
+		do := "does"
+		if len(names) > 1 {
+			do = "do"
+		}
+		out += "; nobody looks at " + strings.Join(names, ", ") + strings.Replace(part.why, "%s", do, 1)
+	}
+	return out
+}
+
+// message is that of a Receiver that is ready.
+func (s *state) message() string {
+	out := "Receiver initialized for path: " + s.path + s.left.String()
 	if webhook.Open(s.object.Spec.Type) {
 		out += "; requests of this type are not signed: keep the path secret"
 	}

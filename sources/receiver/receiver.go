@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,7 +39,11 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-const workers = 2
+const (
+	workers = 2
+	// again is the time after which what does not exist is looked for again, as nothing else tells of it.
+	again = time.Minute
+)
 
 // Reconciler keeps the addresses of Receivers.
 type Reconciler struct {
@@ -104,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	s := &state{object: &object}
-	next, err := loop.Run(ctx, s, r.compile, r.authenticate, r.listen, r.open)
+	next, err := loop.Run(ctx, s, r.compile, r.authenticate, r.listen, r.look)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
@@ -115,5 +120,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	next.After = max(object.GetInterval(), fetching.MinInterval)
+	if len(s.left.missing) > 0 {
+		next.After = min(next.After, again)
+	}
 	return loop.Result(next, err)
 }

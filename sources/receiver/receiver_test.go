@@ -140,12 +140,22 @@ func TestAReceiverSaysWhereItIs(t *testing.T) {
 		hook    *notificationv1.Receiver
 		secret  *corev1.Secret
 		address string
+		crosses bool
 		want    string
 	}{
 		"of a forge":               {hook: hook("github"), secret: secret(), want: "True Succeeded Receiver initialized for path: PATH"},
 		"of a type without proofs": {hook: hook("generic"), secret: secret(), want: "True Succeeded Receiver initialized for path: PATH; requests of this type are not signed: keep the path secret"},
 		"of a kind that is not served": {hook: hook("github", func(r *notificationv1.Receiver) { r.Spec.Resources[0].Kind = "HelmRepository" }), secret: secret(),
 			want: "True Succeeded Receiver initialized for path: PATH; nobody looks at HelmRepository/app: such kinds are not served yet"},
+		"of what does not exist": {hook: hook("github", func(r *notificationv1.Receiver) { r.Spec.Resources[0].Name = "gone" }), secret: secret(),
+			want: "True Succeeded Receiver initialized for path: PATH; nobody looks at GitRepository/gone, which does not exist"},
+		"of all there are, which is none": {hook: hook("github", func(r *notificationv1.Receiver) {
+			r.Spec.Resources[0].Kind, r.Spec.Resources[0].Name = "OCIRepository", "*"
+		}), secret: secret(), want: "True Succeeded Receiver initialized for path: PATH"},
+		"of another namespace": {hook: hook("github", func(r *notificationv1.Receiver) { r.Spec.Resources[0].Namespace = "other" }), secret: secret(),
+			want: "True Succeeded Receiver initialized for path: PATH; nobody looks at GitRepository/other/app: to look into other namespaces an administrator starts the control plane with --allow-cross-namespace-references"},
+		"of another namespace, where that may be": {hook: hook("github", func(r *notificationv1.Receiver) { r.Spec.Resources[0].Namespace = "other" }), secret: secret(), crosses: true,
+			want: "True Succeeded Receiver initialized for path: PATH"},
 		"without its Secret":      {hook: hook("github"), want: "False TokenNotFound the Secret shop/token of spec.secretRef is not there: create it, with the key token"},
 		"with a Secret of others": {hook: hook("github"), secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "token"}}, want: "False TokenNotFound the Secret shop/token of spec.secretRef has no token: add that key"},
 		"where nobody listens":    {hook: hook("github"), secret: secret(), address: "none", want: "False NotListening the control plane listens for no webhooks: start it with --receiver-address, such as :9292"},
@@ -155,11 +165,11 @@ func TestAReceiverSaysWhereItIs(t *testing.T) {
 			want: "False InvalidCELExpression spec.resources[0].filter: invalid expression: undeclared reference to 'claims'"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []client.Object{tc.hook}
+			objects := []client.Object{tc.hook, repository("shop", "app", "main"), repository("other", "app", "main")}
 			if tc.secret != nil {
 				objects = append(objects, tc.secret)
 			}
-			b := newBench(t, receiver.Options{}, objects...)
+			b := newBench(t, receiver.Options{AllowCrossNamespace: tc.crosses}, objects...)
 			if tc.address == "none" {
 				b.loop = receiver.New(b.hub, receiver.Options{Clock: b.clock})
 			}
@@ -212,10 +222,10 @@ func TestRequests(t *testing.T) {
 		"all with a label": {change: every, headers: signed, want: "200 1 of 1 objects are looked at", asked: []string{"shop/app"}},
 		"all that follow the branch": {change: func(r *notificationv1.Receiver) { r.Spec.Resources[0].Name = "*" }, headers: signed,
 			want: "200 1 of 2 objects are looked at", asked: []string{"shop/app"}},
-		"one of another namespace": {change: func(r *notificationv1.Receiver) { r.Spec.Resources[0].Namespace = "other" }, headers: signed, want: "200 0 of 0 objects are looked at"},
+		"one of another namespace": {change: func(r *notificationv1.Receiver) { r.Spec.Resources[0].Namespace = "other" }, headers: signed, want: "200 0 of 0 objects are looked at; the condition of the Receiver names others at which nobody looks"},
 		"one of another namespace, where that may be": {change: func(r *notificationv1.Receiver) { r.Spec.Resources[0].Namespace = "other" }, opts: receiver.Options{AllowCrossNamespace: true},
 			headers: signed, want: "200 1 of 1 objects are looked at", asked: []string{"other/app"}},
-		"one that is not there": {change: func(r *notificationv1.Receiver) { r.Spec.Resources[0].Name = "gone" }, headers: signed, want: "200 0 of 0 objects are looked at"},
+		"one that is not there": {change: func(r *notificationv1.Receiver) { r.Spec.Resources[0].Name = "gone" }, headers: signed, want: "200 0 of 0 objects are looked at; the condition of the Receiver names others at which nobody looks"},
 		"a filter that passes it": {change: func(r *notificationv1.Receiver) {
 			r.Spec.ResourceFilter = "req.ref == 'refs/heads/main' && res.kind == 'GitRepository' && res.metadata.labels.app == 'app'"
 		}, headers: signed, want: "200 1 of 1 objects are looked at", asked: []string{"shop/app"}},

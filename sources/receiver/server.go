@@ -246,7 +246,7 @@ func (s *server) tell(ctx context.Context, of hook, object *notificationv1.Recei
 	if why, wanted := event.Wanted(object.Spec.Events); !wanted {
 		return answer{http.StatusOK, why}
 	}
-	all, err := s.resources(ctx, object, of.filters)
+	all, some, err := s.resources(ctx, object, of.filters)
 	if err != nil {
 		return *s.failed(ctx, of, err)
 	}
@@ -259,5 +259,9 @@ func (s *server) tell(ctx context.Context, of hook, object *notificationv1.Recei
 		return *s.failed(ctx, of, err)
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("A webhook was heard", "receiver", of.key, "objects", names(found))
-	return answer{http.StatusOK, fmt.Sprintf("%d of %d objects are looked at", len(found), len(all))}
+	text := fmt.Sprintf("%d of %d objects are looked at", len(found), len(all))
+	if some {
+		text += "; the condition of the Receiver names others at which nobody looks"
+	}
+	return answer{http.StatusOK, text}
 }

@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,33 +52,39 @@ type named struct {
 	filter *expression.Expression
 }
 
+// every is the name that stands for all objects with labels.
+const every = "*"
+
+// keyOf returns the object that an entry of a Receiver names.
+func keyOf(of *notificationv1.Receiver, ref notificationv1.ReceiverResource) client.ObjectKey {
+	return client.ObjectKey{Namespace: cmp.Or(ref.Namespace, of.Namespace), Name: ref.Name}
+}
+
 // resources returns the objects that a Receiver names. What is not there, or may not be named, is left out: the others
-// are looked at all the same.
-func (s *server) resources(ctx context.Context, of *notificationv1.Receiver, by filters) ([]named, error) {
-	var out []named
+// are looked at all the same. some reports whether anything is.
+func (s *server) resources(ctx context.Context, of *notificationv1.Receiver, by filters) (out []named, some bool, err error) {
 	for i, ref := range of.Spec.Resources {
 		k, served := kinds[ref.Kind]
-		namespace := ref.Namespace
-		if namespace == "" {
-			namespace = of.Namespace
-		}
-		if !served || namespace != of.Namespace && !s.opts.AllowCrossNamespace {
+		key := keyOf(of, ref)
+		if !served || key.Namespace != of.Namespace && !s.opts.AllowCrossNamespace {
+			some = true
 			continue
 		}
-		objects, err := s.read(ctx, k, client.ObjectKey{Namespace: namespace, Name: ref.Name}, ref.MatchLabels)
+		objects, err := s.read(ctx, k, key, ref.MatchLabels)
 		if err != nil {
-			return nil, fmt.Errorf("read %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+			return nil, false, fmt.Errorf("read %s %s: %w", ref.Kind, key, err)
 		}
+		some = some || len(objects) == 0 && ref.Name != every
 		for _, object := range objects {
 			out = append(out, named{ref.Kind, object, by.each[i]})
 		}
 	}
-	return out, nil
+	return out, some, nil
 }
 
 // read returns the object of a name, or for * those with labels.
 func (s *server) read(ctx context.Context, k kind, key client.ObjectKey, labels map[string]string) ([]client.Object, error) {
-	if key.Name != "*" {
+	if key.Name != every {
 		object := k.object()
 		err := s.hub.Get(ctx, key, object)
 		if apierrors.IsNotFound(err) {
