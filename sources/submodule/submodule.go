@@ -230,6 +230,9 @@ func (f *fetcher) transfer(ctx context.Context, at place, commit string) (*git.T
 func (f *fetcher) explain(at place, commit string, err error) error {
 	name := fmt.Sprintf("submodule %s (%s)", line(at.path), line(git.MaskURL(at.url.String())))
 	foreign := !origin.Same(at.url, f.origin)
+	if errors.Is(err, git.ErrRepositoryNotFound) {
+		err = &elsewhereError{err}
+	}
 	switch {
 	case errors.Is(err, git.ErrURL), errors.Is(err, git.ErrRef):
 		return fmt.Errorf("%w: %s: %s", ErrUnusable, name, err.Error())
@@ -241,3 +244,12 @@ func (f *fetcher) explain(at place, commit string, err error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 }
+
+// elsewhereError is an error of a remote whose URL stands in the commit, and not in the spec.
+type elsewhereError struct{ error }
+
+// Error says where the URL stands.
+func (e *elsewhereError) Error() string { return strings.ReplaceAll(e.error.Error(), "spec.url", File) }
+
+// Unwrap returns the error of the remote.
+func (e *elsewhereError) Unwrap() error { return e.error }

@@ -203,7 +203,7 @@ func TestWhatCannotBeHad(t *testing.T) {
 			map[string][2]string{"libs/a": {gone, "../lib.git"}}, nil, git.ErrRefNotFound,
 			"submodule libs/a (http://" + host + "/lib.git): ref not found: the repository does not hand out the commit " + gone + ": push it there",
 		},
-		"a repository that is gone": {map[string][2]string{"libs/a": {lib, "../gone.git"}}, nil, git.ErrRepositoryNotFound, "submodule libs/a (http://" + host + "/gone.git): "},
+		"a repository that is gone": {map[string][2]string{"libs/a": {lib, "../gone.git"}}, nil, git.ErrRepositoryNotFound, "submodule libs/a (http://" + host + "/gone.git): fetch sha1:" + lib[:8] + " of http://" + host + "/gone.git: repository not found (HTTP 404): check .gitmodules, and"},
 		"no entry":                  {map[string][2]string{"a": {lib, "../lib.git"}, "b": {lib, ""}}, nil, submodule.ErrUnusable, "unusable submodule: b has no entry in .gitmodules"},
 		"no .gitmodules":            {map[string][2]string{"b": {lib, ""}}, nil, submodule.ErrUnusable, "unusable submodule: b is one, and there is no .gitmodules that says where it comes from: git submodule add"},
 		"a file":                    {map[string][2]string{"a": {lib, "file://" + s.root + "/lib.git"}}, nil, submodule.ErrUnusable, `unusable submodule: a: "file://`},
