@@ -59,10 +59,10 @@ func Fault(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &proxy): // it may be what is refused
+		return proxy
 	case errors.As(err, &refused):
 		return refused
-	case errors.As(err, &proxy):
-		return proxy
 	case errors.Is(err, ErrProxyRefuses), errors.Is(err, ErrProxyUnauthorized):
 		return err
 	case errors.Is(err, tenure.ErrOver):

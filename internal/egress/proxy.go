@@ -71,13 +71,37 @@ type ProxyError struct {
 // Error names the proxy by who gave it, and why.
 func (e *ProxyError) Error() string {
 	if e.Tenant {
-		return fmt.Sprintf("the proxy of the Secret: %v", e.Err)
+		return fmt.Sprintf("%s: %v", ofSecret, e.Err)
 	}
 	return fmt.Sprintf("the proxy of the environment (HTTPS_PROXY, HTTP_PROXY): %v", e.Err)
 }
 
 // Unwrap returns why.
 func (e *ProxyError) Unwrap() error { return e.Err }
+
+// ofSecret is how a tenant's proxy is called.
+const ofSecret = "the proxy of the Secret"
+
+// Naming returns an error that is about a tenant's proxy with the Secret that names the proxy, and any other as it is.
+func Naming(err error, secret string) error {
+	var fault *ProxyError
+	if !errors.As(err, &fault) || !fault.Tenant {
+		return err
+	}
+	return &named{err, strings.ReplaceAll(err.Error(), ofSecret+":", ofSecret+" "+secret+":")}
+}
+
+// named is an error in other words.
+type named struct {
+	error
+	text string
+}
+
+// Error returns the words.
+func (n *named) Error() string { return n.text }
+
+// Unwrap returns the error.
+func (n *named) Unwrap() error { return n.error }
 
 // ErrProxyRefuses means that a proxy does not make the connection that it was asked for.
 var ErrProxyRefuses = errors.New("it refuses to connect to the host")

@@ -153,7 +153,7 @@ func (t *Transport) through(proxy *url.URL) *http.Transport {
 // fault says of an error on the way to a proxy that it is about that.
 func (t *Transport) fault(err error) error {
 	var on *net.OpError
-	if errors.As(err, &on) && (on.Op == "proxyconnect" || on.Op == "socks connect") && !errors.Is(err, ErrNotAllowed) {
+	if errors.As(err, &on) && (on.Op == "proxyconnect" || on.Op == "socks connect") {
 		return &ProxyError{Tenant: t.way.Proxy != nil, Err: Fault(on.Err)}
 	}
 	return err

@@ -15,19 +15,15 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// Tunnel connects to a host, given as host:port, by a tenant's proxy. Errors: NotAllowedError, about the host or the proxy,
-// before anything is sent; a ProxyError.
+// Tunnel connects to a host, given as host:port, by a tenant's proxy. Errors: NotAllowedError about the host,
+// before anything is sent; a ProxyError, which may be one about the proxy.
 func (d Dialer) Tunnel(ctx context.Context, by *url.URL, address string) (net.Conn, error) {
 	if err := behind(ctx, d.Resolve, address); err != nil {
 		return nil, err
 	}
 	conn, err := d.tunnel(ctx, by, address)
 	if err != nil {
-		fault := Fault(err)
-		if _, refused := fault.(*NotAllowedError); refused { //nolint:errorlint // Fault returns it as it is
-			return nil, fault
-		}
-		return nil, &ProxyError{Tenant: true, Err: fault}
+		return nil, &ProxyError{Tenant: true, Err: Fault(err)}
 	}
 	return conn, nil
 }

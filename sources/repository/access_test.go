@@ -1,6 +1,7 @@
 package repository_test
 
 import (
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
@@ -89,6 +91,8 @@ func TestProvidersThatLackSomething(t *testing.T) {
 		"an account":                   {account: "robot", reason: "UnsupportedField", says: "spec.serviceAccountName is not supported yet"},
 		"github without a Secret":      {provider: "github", reason: "AuthenticationFailed", says: "name a Secret with them in spec.secretRef"},
 		"github with a password":       {provider: "github", secret: map[string]string{"username": "u", "password": canary}, reason: "AuthenticationFailed", says: "needs the keys of a GitHub App"},
+		"github with a username":       {provider: "github", secret: map[string]string{"username": "u"}, reason: "AuthenticationFailed", says: "Secret shop/app: unusable credentials: spec.provider github needs the keys of a GitHub App"},
+		"an App without its ID":        {provider: "github", secret: map[string]string{"githubAppPrivateKey": canary}, reason: "AuthenticationFailed", says: "Secret shop/app: unusable GitHub App: keys githubAppID and githubAppPrivateKey go together"},
 		"an App without its key":       {provider: "github", secret: map[string]string{"githubAppID": "1"}, reason: "AuthenticationFailed", says: "go together"},
 		"an App that is not asked for": {secret: map[string]string{"githubAppID": "1", "githubAppInstallationID": "1", "githubAppPrivateKey": rsaKey(t)}, reason: "AuthenticationFailed", says: "the keys of a GitHub App need spec.provider github"},
 		"an App beside a password": {
@@ -124,6 +128,48 @@ func TestProvidersThatLackSomething(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheProxyIsNamed: what is wrong with the proxy of a Secret names the Secret, and says that it is about the proxy.
+func TestTheProxyIsNamed(t *testing.T) {
+	const shell = "ssh://git@git.example.com/app.git"
+	for name, tc := range map[string]struct{ url, proxy, reason, says string }{
+		"nothing is there":             {proxy: "http://127.0.0.1:1", reason: "GitOperationFailed", says: "the proxy of the Secret shop/proxy: connection refused"},
+		"it is where no source may be": {proxy: "http://10.9.9.9:3128", reason: "AddressNotAllowed", says: "the proxy of the Secret shop/proxy: address not allowed: 10.9.9.9 leads to a private address"},
+		"nothing is there, for SSH":    {url: shell, proxy: "http://127.0.0.1:1", reason: "GitOperationFailed", says: "the proxy of the Secret shop/proxy: connection refused"},
+		"where no source may, for SSH": {url: shell, proxy: "socks5://10.9.9.9:1080", reason: "AddressNotAllowed", says: "the proxy of the Secret shop/proxy: address not allowed: 10.9.9.9 leads to a private address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, repository.Options{})
+			b.secret("proxy", map[string]string{"address": tc.proxy})
+			b.create(func(o *sourcev1.GitRepository) {
+				o.Spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+				if tc.url != "" {
+					o.Spec.URL, o.Spec.SecretRef = tc.url, &meta.LocalObjectReference{Name: "key"}
+					b.secret("key", map[string]string{"identity": sshKey(t), "known_hosts": "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n"})
+				}
+			})
+			_, _, _, _ = b.reconcile()
+			got := b.composed()
+			if got.Reason != tc.reason || !strings.Contains(got.Says, tc.says) {
+				t.Errorf("%s: %s\nwant %s: %s", got.Reason, got.Says, tc.reason, tc.says)
+			}
+		})
+	}
+}
+
+// sshKey returns a private key in PEM.
+func sshKey(t *testing.T) string {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(block))
 }
 
 // rsaKey returns a private key in PEM.

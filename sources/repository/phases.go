@@ -273,6 +273,9 @@ func line(text string) string { return excerpt.Runes(excerpt.Line(text), maxLine
 // of the object can fix stalls; what a change elsewhere fixes is tried again
 // after the interval; what may be transient is tried again soon.
 func (s *state) classify(err error) error {
+	if ref := s.object.Spec.ProxySecretRef; ref != nil {
+		err = egress.Naming(err, s.object.Namespace+"/"+ref.Name)
+	}
 	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
 	var known *loop.Error
 	switch {

@@ -513,7 +513,7 @@ func TestFailures(t *testing.T) {
 				b.secret("proxy", map[string]string{"address": s.URL})
 				o.Spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
 			},
-			want: waiting("AuthenticationFailed"), says: "the proxy of the Secret: it wants a username and password, or others (HTTP 407)", wantAfter: time.Minute,
+			want: waiting("AuthenticationFailed"), says: "the proxy of the Secret shop/proxy: it wants a username and password, or others (HTTP 407)", wantAfter: time.Minute,
 		},
 		"a directory that is not there": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.SparseCheckout = []string{"prod"} },
