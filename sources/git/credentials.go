@@ -56,11 +56,20 @@ func ParseCredentials(rawURL string, secret map[string][]byte) (Credentials, err
 	} else {
 		err = c.readHTTP(secret)
 	}
+	if errors.Is(err, githubapp.ErrSecret) {
+		return Credentials{}, &appError{err}
+	}
 	if err != nil {
 		return Credentials{}, fmt.Errorf("%w: %w", ErrCredentials, err)
 	}
 	return c, nil
 }
+
+// appError is an ErrCredentials that says itself that it is about an App that is not usable.
+type appError struct{ error }
+
+// Unwrap returns ErrCredentials, and what is wrong.
+func (e *appError) Unwrap() []error { return []error{ErrCredentials, e.error} }
 
 // WithToken returns the credentials with a token of their App.
 func (c Credentials) WithToken(token string) Credentials {

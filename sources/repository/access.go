@@ -39,13 +39,17 @@ func (a access) credentials(ctx context.Context, s *state, opts git.Options) (gi
 	if err != nil {
 		return git.Credentials{}, err
 	}
+	needed := fmt.Errorf("Secret %s: %w: spec.provider github needs the keys of a GitHub App, and an https URL", key, git.ErrCredentials)
+	if byApp && !githubapp.In(data) {
+		return git.Credentials{}, s.classify(needed)
+	}
 	cred, err := git.ParseCredentials(spec.URL, data)
 	if err != nil {
 		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
 	}
 	switch {
 	case byApp && cred.App == nil:
-		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w: spec.provider github needs the keys of a GitHub App, and an https URL", key, git.ErrCredentials))
+		return git.Credentials{}, s.classify(needed)
 	case !byApp && cred.App != nil:
 		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w: the keys of a GitHub App need spec.provider github", key, git.ErrCredentials))
 	case !byApp:
