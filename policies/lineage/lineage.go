@@ -57,11 +57,11 @@ func (r Relation) Text(before string) string {
 	case Ahead:
 		return ""
 	case Behind:
-		return "the history was moved back, and does not hold " + before
+		return "the history was moved back, and does not contain " + before
 	case Aside:
-		return "the history was rewritten, and does not hold " + before
+		return "the history was rewritten, and does not contain " + before
 	default:
-		return "it is not known whether its history holds " + before
+		return "it is not known whether its history contains " + before
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 func TestRelations(t *testing.T) {
 	for relation, want := range map[lineage.Relation][2]string{
 		lineage.Ahead:   {"", ""},
-		lineage.Behind:  {"HistoryRewritten", "the history was moved back, and does not hold main@sha1:1"},
-		lineage.Aside:   {"HistoryRewritten", "the history was rewritten, and does not hold main@sha1:1"},
-		lineage.Unknown: {"HistoryUnknown", "it is not known whether its history holds main@sha1:1"},
+		lineage.Behind:  {"HistoryRewritten", "the history was moved back, and does not contain main@sha1:1"},
+		lineage.Aside:   {"HistoryRewritten", "the history was rewritten, and does not contain main@sha1:1"},
+		lineage.Unknown: {"HistoryUnknown", "it is not known whether its history contains main@sha1:1"},
 	} {
 		if got := [2]string{relation.Reason(), relation.Text("main@sha1:1")}; got != want {
 			t.Errorf("%d: %q, want %q", relation, got, want)

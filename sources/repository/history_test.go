@@ -36,8 +36,8 @@ func TestHistory(t *testing.T) {
 		})
 	}
 	const (
-		rewritten = "the history was rewritten, and does not hold main@sha1:BEFORE"
-		back      = "the history was moved back, and does not hold main@sha1:BEFORE"
+		rewritten = "the history was rewritten, and does not contain main@sha1:BEFORE"
+		back      = "the history was moved back, and does not contain main@sha1:BEFORE"
 		mistyped  = `the annotation gitops.flotilla.io/rollback-protection is "on": make it "hold", or remove it`
 		next      = "; push a commit that does, or remove the annotation gitops.flotilla.io/rollback-protection to take it"
 	)
