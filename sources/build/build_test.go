@@ -295,10 +295,10 @@ func TestBuildRefuses(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"a manifest in Git LFS":                 {files: map[string]string{"a.yaml": lfs}, want: build.ErrInvalid, says: "a.yaml: invalid manifest: Git LFS keeps its content elsewhere"},
-		"a listed manifest in Git LFS":          {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": lfs}, want: build.ErrInvalid, says: "a.yaml: invalid manifest: Git LFS keeps its content elsewhere"},
-		"a generator's file in Git LFS":         {files: map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [a.bin]}]\n", "a.bin": lfs}, want: build.ErrInvalid, says: "a.bin: invalid manifest: Git LFS keeps its content elsewhere"},
-		"a patch in Git LFS":                    {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", "a.yaml": configMap("a"), "p.yaml": lfs}, want: build.ErrInvalid, says: "p.yaml: invalid manifest: Git LFS keeps its content elsewhere"},
+		"a manifest in Git LFS":                 {files: map[string]string{"a.yaml": lfs}, want: build.ErrInvalid, says: "a.yaml: Git LFS keeps its content elsewhere"},
+		"a listed manifest in Git LFS":          {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": lfs}, want: build.ErrInvalid, says: "a.yaml: Git LFS keeps its content elsewhere"},
+		"a generator's file in Git LFS":         {files: map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [a.bin]}]\n", "a.bin": lfs}, want: build.ErrInvalid, says: "a.bin: Git LFS keeps its content elsewhere"},
+		"a patch in Git LFS":                    {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", "a.yaml": configMap("a"), "p.yaml": lfs}, want: build.ErrInvalid, says: "p.yaml: Git LFS keeps its content elsewhere"},
 		"a path that is not there":              {files: map[string]string{"deploy/a.yaml": configMap("a")}, path: "./prod", want: build.ErrPath, says: "which has deploy"},
 		"a path that is a file":                 {files: map[string]string{"a.yaml": configMap("a")}, path: "a.yaml", want: build.ErrPath, says: "name its folder"},
 		"a path that leads out":                 {files: map[string]string{"a.yaml": configMap("a")}, path: "../x", want: build.ErrPath, says: "leads out"},

@@ -62,7 +62,7 @@ func (i *inspection) use(name string) error {
 const pointer = "version https://git-lfs.github.com/spec/"
 
 // stored returns an error for a file whose content is not in the source, as what would be applied instead is its address,
-// and for an encrypted one that cannot be opened, or would have to be both opened and not.
+// and for an encrypted one that cannot be opened. The first does not say that it is an ErrInvalid (%.0w): the file need not be a manifest.
 func stored(files *memory, name string, content []byte) error {
 	if err := files.sealed.Fault(trim(name)); err != nil {
 		return err
@@ -71,7 +71,7 @@ func stored(files *memory, name string, content []byte) error {
 		return fmt.Errorf("%s: %w: it is encrypted, and used by a configMapGenerator, which takes it as it is, and by something for which it is decrypted: have a copy of it for one of them", trim(name), ErrRefused)
 	}
 	if bytes.HasPrefix(content, []byte(pointer)) {
-		return fmt.Errorf("%s: %w: Git LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit (git lfs untrack, git add --renormalize), or annotate the GitRepository with %s: \"true\"", trim(name), ErrInvalid, gitopsv1alpha1.LFSAnnotation)
+		return fmt.Errorf("%s: %.0wGit LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit (git lfs untrack, git add --renormalize), or annotate the GitRepository with %s: \"true\"", trim(name), ErrInvalid, gitopsv1alpha1.LFSAnnotation)
 	}
 	return nil
 }

@@ -128,6 +128,11 @@ func (c *client) ask(ctx context.Context, pointers []Pointer) (map[string]*actio
 	req.Header.Set("Content-Type", media)
 	req.Header.Set("Accept", media)
 	body, err := c.do(req)
+	var none *unservedError
+	if errors.As(err, &none) {
+		at.Path = strings.TrimSuffix(at.Path, "/objects/batch")
+		none.says = git.MaskURL(at.String()) + ": the server does not serve Git LFS"
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -273,11 +278,23 @@ func (c *client) do(req *http.Request) (io.ReadCloser, error) {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return nil, fmt.Errorf("%w (HTTP %d) by the Git LFS server: check the credentials in the Secret of spec.secretRef, and what they may read", git.ErrUnauthorized, resp.StatusCode)
 	case http.StatusNotFound, http.StatusGone, http.StatusNotAcceptable, http.StatusNotImplemented, http.StatusUnprocessableEntity:
-		return nil, fmt.Errorf("%w: the server has none of this (HTTP %d)", ErrUnusable, resp.StatusCode)
+		return nil, &unservedError{says: ErrUnusable.Error() + ": the server has none of this", code: resp.StatusCode}
 	default:
 		return nil, fmt.Errorf("the Git LFS server answered HTTP %d", resp.StatusCode)
 	}
 }
+
+// unservedError is an ErrUnusable: a server has nothing at an address.
+type unservedError struct {
+	says string
+	code int // of HTTP
+}
+
+// Error says what is not there.
+func (e *unservedError) Error() string { return fmt.Sprintf("%s (HTTP %d)", e.says, e.code) }
+
+// Unwrap returns ErrUnusable.
+func (e *unservedError) Unwrap() error { return ErrUnusable }
 
 // fault shows nothing of an answer, nor where a redirect leads.
 func fault(err error) error {

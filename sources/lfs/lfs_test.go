@@ -256,6 +256,17 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
+// TestAServerWithoutLFS is named with its address, and says what it lacks.
+func TestAServerWithoutLFS(t *testing.T) {
+	s := newServer(t, "one")
+	s.answer = func(w http.ResponseWriter, _ *server) { w.WriteHeader(http.StatusNotFound) }
+	at := strings.Replace(s.URL, "http://", "http://bob:"+canary+"@", 1)
+	_, err := lfs.Fetch(t.Context(), lfs.Source{URL: at + "/app.git", Egress: loopback}, []lfs.Pointer{pointer("one")})
+	if want := s.URL + "/app.git/info/lfs: the server does not serve Git LFS (HTTP 404)"; err == nil || err.Error() != want || !errors.Is(err, lfs.ErrUnusable) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
 func headers(n int) string {
 	var out []string
 	for i := range n {
