@@ -42,7 +42,7 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 		return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 	}
 	restored, err := k.Restore(ctx, lastgood.Request{
-		Build:  builder.Input{Kustomization: s.ks, As: s.actor, Retry: intervals.Retry(s.ks), Reveal: s.last.secrets.Keep},
+		Build:  builder.Input{Kustomization: s.ks, As: s.actor, Retry: intervals.Retry(s.ks), Reveal: s.last.secrets.Keep, Spare: s.last.secrets.Spare},
 		Record: record, As: s.actor, Gone: s.last.gone(s, loop.As(refusal, reasonFailed).Reason),
 	})
 	s.last.keeps(s, restored.Objects, k.clock.Now())

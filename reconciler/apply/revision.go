@@ -70,7 +70,7 @@ func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	s.tried = true
 	objects, err := r.deps.Builder.Build(ctx, builder.Input{
-		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), Keep: true, Reveal: s.last.secrets.Keep, Omitted: s.omitted.Add,
+		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), Keep: true, Reveal: s.last.secrets.Keep, Spare: s.last.secrets.Spare, Omitted: s.omitted.Add,
 	})
 	if apierrors.IsForbidden(err) {
 		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, intervals.Retry(s.ks), r.actors.Explained(ctx, s.actor, err))

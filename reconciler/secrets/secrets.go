@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ type Values struct {
 	mu     sync.Mutex
 	values map[string]bool // what is hidden wherever it stands, in all its forms
 	short  map[string]bool // what is hidden where it is quoted as a value
+	spared map[string]bool // texts that stay as they are
 }
 
 const (
@@ -61,6 +63,17 @@ func (s *Values) keep(line string) {
 		}
 		s.values[line] = true
 	}
+}
+
+// Spare keeps a text as it is that everybody may see, such as what an object is called: a value that is a part of it
+// shows nothing there. Elsewhere the value is hidden.
+func (s *Values) Spare(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spared == nil {
+		s.spared = map[string]bool{}
+	}
+	s.spared[text] = true
 }
 
 // forms are a value as it may stand in a text: as it is, within JSON, within quotes, within JSON that is quoted,
@@ -105,57 +118,38 @@ func (s *Values) Hide(text string, plain ...string) string {
 		}
 	}
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) // one may hold another
+	spared := slices.DeleteFunc(slices.Sorted(maps.Keys(s.spared)), func(of string) bool { return !strings.Contains(text, of) })
+	slices.SortStableFunc(spared, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	// What is no part of them goes first, also where it reaches into one.
+	var parts []string
 	for _, value := range values {
+		if slices.ContainsFunc(spared, func(of string) bool { return strings.Contains(of, value) }) {
+			parts = append(parts, value)
+			continue
+		}
 		text = strings.ReplaceAll(text, value, hidden)
 	}
-	for value := range s.short {
-		text = hideQuoted(text, value)
-	}
-	return s.hideCut(text)
+	return outside(text, spared, func(text string) string {
+		for _, value := range parts {
+			text = strings.ReplaceAll(text, value, hidden)
+		}
+		for value := range s.short {
+			text = hideQuoted(text, value)
+		}
+		return text
+	})
 }
 
-// cut stands at the end of a text that was too long.
-const cut = "…"
-
-// hideCut leaves out the beginning of a value at which a text was cut off.
-func (s *Values) hideCut(text string) string {
-	parts := strings.Split(text, cut)
-	for n, part := range parts[:len(parts)-1] {
-		begun := 0
-		for value := range s.values {
-			begun = max(begun, overlap(part, value[:min(len(value), mostForms)]))
-		}
-		if begun >= leastSecret {
-			parts[n] = part[:len(part)-begun] + hidden
-		}
+// outside returns a text with hide done to what is not one of these.
+func outside(text string, these []string, hide func(string) string) string {
+	if len(these) == 0 {
+		return hide(text)
 	}
-	return strings.Join(parts, cut)
-}
-
-// overlap is how many bytes at the end of a text are the beginning of a value. Both may repeat themselves, so that it takes
-// care not to compare anything twice.
-func overlap(text, value string) int {
-	// borders has for each length of a beginning of the value how much of its end begins the value, too.
-	borders, length := make([]int, len(value)+1), 0
-	for at := 1; at < len(value); at++ {
-		for length > 0 && value[at] != value[length] {
-			length = borders[length]
-		}
-		if value[at] == value[length] {
-			length++
-		}
-		borders[at+1] = length
+	parts := strings.Split(text, these[0])
+	for n := range parts {
+		parts[n] = outside(parts[n], these[1:], hide)
 	}
-	length = 0
-	for _, b := range []byte(text[max(0, len(text)-len(value)):]) {
-		for length > 0 && (length == len(value) || b != value[length]) {
-			length = borders[length]
-		}
-		if b == value[length] {
-			length++
-		}
-	}
-	return length
+	return strings.Join(parts, these[0])
 }
 
 // hideQuoted leaves a short value out where nothing else stands between quotes, or where it is marked as a

@@ -149,3 +149,30 @@ func TestRefusalsOfMarkedObjectsQuoteNothing(t *testing.T) {
 		t.Error("what is wrong with an object that holds no secret is told otherwise")
 	}
 }
+
+// TestWhatObjectsAreCalledStays: a value shows nothing where it is a part of what everybody sees.
+func TestWhatObjectsAreCalledStays(t *testing.T) {
+	var kept secrets.Values
+	for _, value := range []string{"shop", "db-canary", "the namespace shop is ours", "hunter2", "q7"} {
+		kept.Keep(value)
+	}
+	for _, text := range []string{"Secret/shop/", "Secret/shop/db", "the namespace shop", `namespaces "q7"`} {
+		kept.Spare(text)
+	}
+	for name, tc := range map[string]struct{ text, want string }{
+		"a name":                    {"Secret/shop/db: no", "Secret/shop/db: no"},
+		"a namespace":               {"Secret/shop/db: the namespace shop does not exist", "Secret/shop/db: the namespace shop does not exist"},
+		"the value beside it":       {`Secret/shop/db: data.user: Invalid value: "shop"`, `Secret/shop/db: data.user: Invalid value: "***"`},
+		"another value":             {"Secret/shop/db: hunter2", "Secret/shop/db: ***"},
+		"a longer name is a value":  {"Secret/shop/db-canary: no", "Secret/shop/***: no"},
+		"a value around a name":     {"as the namespace shop is ours", "as ***"},
+		"what is called otherwise":  {"Role/shop/db", "Role/***/db"},
+		"a short one in its quotes": {`namespaces "q7" not found: "q7"`, `namespaces "q7" not found: "***"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := kept.Hide(tc.text); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -70,6 +70,9 @@ type Input struct {
 	// Reveal is called with each value that is read from a Secret, and with each text that such a value becomes in
 	// an object, so that messages can be redacted; it may be nil.
 	Reveal func(text string)
+	// Spare is called with texts that are to stay as they are, though values are in them: what objects are called, where
+	// that is in plain text in the source; it may be nil.
+	Spare func(text string)
 	// Omitted is called with each part of an object that is not applied as the files have it; it may be nil.
 	Omitted func(object string, o omissions.Omission)
 	// Encrypted is called with each encrypted file, which is then built with stand-ins for what it holds: no key is needed.
@@ -176,9 +179,10 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	}
 	spec := specOf(in.Kustomization, variables)
 	spec.StrictVariables, spec.Secrets = strict, secret
-	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.opener(ctx)})
+	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.file})
 	if err == nil {
-		err = decryption.finish(ctx, objects)
+		decryption.called(objects)
+		err = decryption.finish(objects)
 	}
 	switch {
 	case ctx.Err() != nil: // what could not be opened for that says nothing of the files

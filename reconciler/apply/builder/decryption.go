@@ -37,11 +37,14 @@ type decryption struct {
 	// opened are the values of all files that were opened, and hidden the same, to be left out of texts.
 	opened map[string]bool
 	hidden secrets.Values
+	// plain are names that are no secret, and spare is called with texts that are made of them; it may be nil.
+	plain identities
+	spare func(text string)
 }
 
 // decryptionOf reads the keys of a Kustomization, as the account that it acts as.
 func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
-	d := &decryption{standsIn: in.Encrypted, reveal: in.Reveal, opened: map[string]bool{}}
+	d := &decryption{standsIn: in.Encrypted, reveal: in.Reveal, opened: map[string]bool{}, plain: identitiesFor(in), spare: in.Spare}
 	spec := in.Kustomization.Spec.Decryption
 	switch {
 	case spec == nil:
@@ -68,12 +71,30 @@ func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
 	return d, nil
 }
 
-// opener returns what opens the files of a build, until its context ends.
-func (d *decryption) opener(ctx context.Context) sealed.Opener {
-	return func(name string, content []byte) *sealed.File { return d.open(ctx, name, content) }
+// file is a sealed.Opener for the files of the source.
+func (d *decryption) file(name string, content []byte) *sealed.File {
+	file := d.open(name, content)
+	if file != nil && file.Fault == "" {
+		d.plain.read(content)
+	}
+	return file
 }
 
-func (d *decryption) open(ctx context.Context, name string, content []byte) *sealed.File {
+// called keeps what objects are called in what is told, as far as it is no secret.
+func (d *decryption) called(objects []*unstructured.Unstructured) {
+	if len(d.opened) == 0 {
+		return
+	}
+	for _, text := range d.plain.textsFor(objects) {
+		d.hidden.Spare(text)
+		if d.spare != nil {
+			d.spare(text)
+		}
+	}
+}
+
+// open opens an encrypted file; nil for one that is not.
+func (d *decryption) open(name string, content []byte) *sealed.File {
 	file, err := sops.Read(content)
 	switch {
 	case err != nil:

@@ -300,3 +300,22 @@ func TestWithoutKeys(t *testing.T) {
 		t.Errorf("encrypted files (-want +got):\n%s", diff)
 	}
 }
+
+// TestWhatIsCalledInPlainText: names and namespaces that an encrypted file has in plain text stay, and no others.
+func TestWhatIsCalledInPlainText(t *testing.T) {
+	var spared []string
+	in := keyed(t, encrypted(), "key.agekey")
+	in.Spare = func(text string) { spared = append(spared, text) }
+	files := build.NewTree(map[string][]byte{
+		"db.yaml":    []byte(fixture(t, "secret.yaml")),
+		"other.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hidden, namespace: elsewhere}\n"),
+	})
+	if _, err := FromFiles(t.Context(), build.New(build.Limits{}), files, in); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(spared)
+	want := []string{"Secret/shop/", "Secret/shop/db", `namespace "shop"`, `namespaces "shop"`, "the namespace shop"}
+	if diff := cmp.Diff(want, slices.Compact(spared)); diff != "" {
+		t.Errorf("spared (-want +got):\n%s", diff)
+	}
+}
