@@ -81,7 +81,7 @@ func kind[T any, P interface {
 func ofGitRepository(r *sourcev1.GitRepository) Facts {
 	return Facts{
 		URL: r.Spec.URL, Reference: referenceOf(r.Spec.Reference), Ignore: r.Spec.Ignore, Directories: r.Spec.SparseCheckout, Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
-		Verify: r.Spec.Verification, Unverified: provenance.Unverified(r), Included: inclusion.Text(r),
+		Verify: provenance.Demand{Git: r.Spec.Verification}, Unverified: provenance.Unverified(r), Included: inclusion.Text(r),
 	}
 }
 

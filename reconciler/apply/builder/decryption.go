@@ -71,13 +71,15 @@ func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
 	return d, nil
 }
 
-// file is a sealed.Opener for the files of the source.
-func (d *decryption) file(name string, content []byte) *sealed.File {
-	file := d.open(name, content)
-	if file != nil && file.Fault == "" {
-		d.plain.read(content)
+// opener returns what opens the files of the source, until its context ends.
+func (d *decryption) opener(ctx context.Context) sealed.Opener {
+	return func(name string, content []byte) *sealed.File {
+		file := d.open(ctx, name, content)
+		if file != nil && file.Fault == "" {
+			d.plain.read(content)
+		}
+		return file
 	}
-	return file
 }
 
 // called keeps what objects are called in what is told, as far as it is no secret.
@@ -94,7 +96,7 @@ func (d *decryption) called(objects []*unstructured.Unstructured) {
 }
 
 // open opens an encrypted file; nil for one that is not.
-func (d *decryption) open(name string, content []byte) *sealed.File {
+func (d *decryption) open(ctx context.Context, name string, content []byte) *sealed.File {
 	file, err := sops.Read(content)
 	switch {
 	case err != nil:
