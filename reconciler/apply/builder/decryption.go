@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/undecrypted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -48,25 +49,25 @@ func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
 	spec := in.Kustomization.Spec.Decryption
 	switch {
 	case spec == nil:
-		d.missing = "spec.decryption is not set: set spec.decryption.provider to sops, and secretRef to a Secret with the private key as NAME.agekey or NAME.asc"
+		d.missing = undecrypted.WhereUnset
 		return d, nil
 	case in.Encrypted != nil:
 		return d, nil
 	case spec.SecretRef == nil:
-		d.missing = "spec.decryption.secretRef is not set: name a Secret with the private key as NAME.agekey or NAME.asc"
+		d.missing = undecrypted.WhereUnnamed
 		return d, nil
 	}
 	d.secret = client.ObjectKey{Namespace: in.Kustomization.Namespace, Name: spec.SecretRef.Name}
 	var secret corev1.Secret
 	err := in.As.Get(ctx, d.secret, &secret)
 	if apierrors.IsNotFound(err) {
-		return nil, loop.Waiting(meta.BuildFailedReason, min(in.Retry, awaited), fmt.Errorf("spec.decryption.secretRef: the Secret %s does not exist: create it, with the private key as NAME.agekey or NAME.asc", d.secret))
+		return nil, loop.Waiting(meta.BuildFailedReason, min(in.Retry, awaited), errors.New(undecrypted.WhereMissing(d.secret)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the Secret %s: %w", d.secret, err)
 	}
 	if d.keys, err = sops.ParseKeys(secret.Data); err != nil {
-		return nil, loop.Waiting(meta.BuildFailedReason, in.Retry, fmt.Errorf("spec.decryption.secretRef: the Secret %s: %w", d.secret, err))
+		return nil, loop.Waiting(meta.BuildFailedReason, in.Retry, undecrypted.WhereUnusable(d.secret, err))
 	}
 	return d, nil
 }

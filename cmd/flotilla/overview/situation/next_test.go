@@ -162,9 +162,9 @@ func TestAdviceIsWhole(t *testing.T) {
 		"so that nothing is pruned":  {"Kustomization", "PruneFailed", refused + acts + command, command},
 		"nobody has the right":       {"Kustomization", "Forbidden", refused + acts + "an administrator\x1b writes this", "an administrator writes this"},
 		"another refusal":            {"Kustomization", "Forbidden", "exceeded quota", "put right what it says, then: flotilla reconcile kustomization web -n shop"},
-		"a message of somebody else": {"Kustomization", "InvalidObject", acts + command, "correct the files and commit; the last revision keeps running. flotilla trace kustomization/web -n shop"},
+		"a message of somebody else": {"Kustomization", "InvalidObject", acts + command, "correct the files and commit; see flotilla trace kustomization/web -n shop"},
 		"a wrong path": {"Kustomization", "PathNotFound", `spec.path "./ap": path not found in the source, which has app`,
-			"correct spec.path: flotilla edit kustomization web -n shop, or commit that folder; the last revision keeps running. flotilla trace kustomization/web -n shop"},
+			"correct spec.path: flotilla edit kustomization web -n shop, or commit that folder; see flotilla trace kustomization/web -n shop"},
 		"the brake holds": {
 			"Kustomization", "PruneBlocked", refused + `nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop"`,
 			`put it right and commit, or let it go: flotilla annotate kustomization web -n shop --overwrite kustomize.flotilla.io/allow-prune="namespace/shop"`,

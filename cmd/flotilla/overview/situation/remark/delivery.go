@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
@@ -133,11 +132,11 @@ func KustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case "SharedObject":
 		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
 	case fluxmeta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ServiceAccountNotFound", "ObjectTooLarge":
-		stays := "the last revision keeps running"
-		if revision := standing.Revision(ks); revision != ks.Status.LastAppliedRevision {
-			stays = "revision " + excerpt.ShortRevision(revision) + ", which has not become ready, stays until then"
+		traces := "flotilla trace kustomization/" + object
+		if stays := stays(ks); stays != "" {
+			return Mend(ks, ready) + "; " + stays + ". " + traces
 		}
-		return Mend(ks, ready.Reason) + "; " + stays + ". flotilla trace kustomization/" + object
+		return Mend(ks, ready) + "; see " + traces
 	case "Forbidden", fluxmeta.PruneFailedReason: // no part of these messages comes from others
 		return cmp.Or(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
