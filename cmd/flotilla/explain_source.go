@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
-// itself adds to the explanation of a Kustomization or a source that it is not ready, why, and what to do.
+// itself adds to the explanation of a Kustomization, a source or a Receiver that it is not ready, why, and what to do.
 func itself(template *unstructured.Unstructured, e explain.Explanation) explain.Explanation {
 	s, convert := situation.NewSurvey(template.GetCreationTimestamp().Time, template.GetNamespace()), runtime.DefaultUnstructuredConverter
 	var conditions []metav1.Condition
@@ -36,6 +37,13 @@ func itself(template *unstructured.Unstructured, e explain.Explanation) explain.
 		}
 		s.Kustomization(ks)
 		conditions = ks.Status.Conditions
+	case notificationv1.GroupVersion.WithKind(notificationv1.ReceiverKind).GroupKind():
+		r := &notificationv1.Receiver{}
+		if convert.FromUnstructured(template.Object, r) != nil {
+			return e
+		}
+		situation.Receiver(s, r)
+		conditions = r.Status.Conditions
 	default:
 		kind, followed := origins.KindOf(template.GetKind())
 		if template.GroupVersionKind().Group != sourcev1.GroupVersion.Group || !followed {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
@@ -157,6 +158,8 @@ func TestAnExplanationKnowsWhatBecomesOfItself(t *testing.T) {
 	}
 	source := &sourcev1.GitRepository{TypeMeta: metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind}, ObjectMeta: named}
 	source.Status.ObservedGeneration, source.Status.Conditions = 1, ready(metav1.ConditionFalse, "GitOperationFailed", "no such branch")
+	hook := &notificationv1.Receiver{TypeMeta: metav1.TypeMeta{APIVersion: notificationv1.GroupVersion.String(), Kind: notificationv1.ReceiverKind}, ObjectMeta: named}
+	hook.Status.Conditions = ready(metav1.ConditionFalse, "NotListening", "nobody listens")
 	fresh := &kustomizev1.Kustomization{TypeMeta: metav1.TypeMeta{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind}, ObjectMeta: named}
 	for name, tc := range map[string]struct {
 		obj  client.Object
@@ -169,6 +172,7 @@ func TestAnExplanationKnowsWhatBecomesOfItself(t *testing.T) {
 		"nobody has looked yet":         {fresh, []string{"NotReady", "it is not ready: nobody has looked at it yet"}, true},
 		"it is ready":                   {ks(metav1.ConditionTrue, "ReconciliationSucceeded", "Applied"), nil, false},
 		"a source that is not ready":    {source, []string{"GitOperationFailed", "it is not ready: no such branch"}, true},
+		"a Receiver nobody hears":       {hook, []string{"NotListening", "it is not ready: nobody listens"}, true},
 		"another kind":                  {&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: named}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -44,13 +45,8 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		{situation.Clusters, func() error { return surveyClusters(ctx, hub, s) }},
 	}, sourceParts(ctx, hub, s, within), []part{
 		{"Kustomizations", listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, s.Kustomization, within)},
-		{"CommitStatuses", func() error { // who may not read them misses nothing of what runs
-			err := listing.Each(ctx, hub, &gitopsv1alpha1.CommitStatusList{}, s.CommitStatus, within)()
-			if apierrors.IsForbidden(err) {
-				return nil
-			}
-			return err
-		}},
+		{"CommitStatuses", unlessUnserved(listing.Each(ctx, hub, &gitopsv1alpha1.CommitStatusList{}, s.CommitStatus, within))},
+		{"Receivers", unlessUnserved(listing.Each(ctx, hub, &notificationv1.ReceiverList{}, func(r *notificationv1.Receiver) { situation.Receiver(s, r) }, within))},
 		{"PropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.PropagationPolicyList{}, func(p *policyv1alpha1.PropagationPolicy) { s.Policy(p) }, within)},
 		{"ClusterPropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.ClusterPropagationPolicyList{}, func(p *policyv1alpha1.ClusterPropagationPolicy) { s.Policy(p) })},
 		{"overrides", listing.Overrides(ctx, hub, namespace, s.Override)},
@@ -87,6 +83,17 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		s.Unread(situation.Namespaces) // it may not be there at all
 	}
 	return withUnsent(ctx, hub, within, s.Fleet())
+}
+
+// unlessUnserved reads objects without which nothing is missed of what runs: not where the control plane, of another version,
+// does not serve them, or the user may not read them.
+func unlessUnserved(read func() error) func() error {
+	return func() error {
+		if err := read(); !apierrors.IsForbidden(err) && !apimeta.IsNoMatchError(err) {
+			return err
+		}
+		return nil
+	}
 }
 
 // part is what a status reads of one kind.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -84,6 +85,8 @@ func (o Object) Ours() string {
 		return "the control plane acts on it by itself; what comes of it: flotilla tree " + of
 	case group == sourcev1.GroupVersion.Group && (o.Kind == sourcev1.GitRepositoryKind || o.Kind == sourcev1.OCIRepositoryKind):
 		return "the control plane acts on it by itself; what comes of it: flotilla trace " + of
+	case group == notificationv1.GroupVersion.Group && (o.Kind == notificationv1.ReceiverKind || o.Kind == "Provider" || o.Kind == "Alert"):
+		return "the control plane acts on it by itself; what it says of it: flotilla describe " + of
 	case group == policyv1alpha1.GroupVersion.Group && o.Kind == "FederatedResourceQuota":
 		return "the control plane acts on it by itself; what is used of it: flotilla describe " + of
 	case group == policyv1alpha1.GroupVersion.Group:

@@ -60,22 +60,6 @@ func isCordon(t corev1.Taint) bool {
 	return t.Key == clusterv1alpha1.TaintClusterUnscheduler && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// taken returns how much of the allocatable CPU and memory is allocated.
-func taken(r *clusterv1alpha1.ResourceSummary) (cpu, memory string) {
-	if r == nil {
-		return "", ""
-	}
-	share := func(name corev1.ResourceName) string {
-		all, ok := r.Allocatable[name]
-		if !ok {
-			return ""
-		}
-		used := r.Allocated[name]
-		return used.String() + "/" + all.String()
-	}
-	return share(corev1.ResourceCPU), share(corev1.ResourceMemory)
-}
-
 // ago returns how long ago a time is, for people.
 func ago(now, then time.Time) string {
 	return duration.HumanDuration(max(now.Sub(then), 0)) + " ago"

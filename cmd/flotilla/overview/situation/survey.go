@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/readiness"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/allotment"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/sorting"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
@@ -160,7 +160,7 @@ func (s *Survey) Leaderless(since string) {
 func (s *Survey) Source(of origins.Object) {
 	facts, at := origins.FactsOf(of), origins.Of(of)
 	state, ready := judge(of.GetConditions(), facts.Observed == of.GetGeneration())
-	out := Source{Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, URL: withoutUser(facts.URL), State: state}
+	out := Source{Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, URL: remark.Address(facts.URL), State: state}
 	if ready != nil {
 		out.Message = ready.Message
 	}
@@ -238,7 +238,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	if c.Spec.SyncMode == clusterv1alpha1.Pull && !heard.IsZero() {
 		out.Heard = &metav1.Time{Time: heard}
 	}
-	out.CPU, out.Memory = taken(c.Status.ResourceSummary)
+	out.CPU, out.Memory = allotment.Of(c.Status.ResourceSummary)
 	s.fleet.Clusters = append(s.fleet.Clusters, out)
 	message := cmp.Or(out.Message, "it has not reported yet")
 	if out.Heard != nil && out.silent() {
@@ -410,16 +410,6 @@ func (s *Survey) problem(p Problem) {
 	if p.State == Failed || p.State == Progressing || p.State == Unknown && p.Kind == kustomizev1.KustomizationKind {
 		s.fleet.Problems = append(s.fleet.Problems, p)
 	}
-}
-
-// withoutUser returns an address without user and password.
-func withoutUser(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "(not an address)"
-	}
-	u.User = nil
-	return u.String()
 }
 
 func inNamespace(namespace string) string {

@@ -3,6 +3,7 @@ package remark
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -158,4 +159,14 @@ func blockedNext(ks *kustomizev1.Kustomization, message, mend string) string {
 	}
 	return fmt.Sprintf("%s, or let it go: %sflotilla annotate kustomization %s --overwrite %s=%q",
 		mend, commit, ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
+}
+
+// Address returns the address of a source without user and password.
+func Address(of string) string {
+	u, err := url.Parse(of)
+	if err != nil {
+		return "(not an address)"
+	}
+	u.User = nil
+	return u.String()
 }
