@@ -47,13 +47,13 @@ func (o *requestOptions) requester(out io.Writer) (*requester, error) {
 	return &requester{hub: hub, clock: o.clock, out: out, namespace: namespace, timeout: o.timeout, quiet: quiet}, fleet.Describe(err)
 }
 
-// perKind adds "VERB source git", one for each kind of sources, and "VERB kustomization" to a verb.
+// perKind adds "VERB source git", one for each kind of sources, "VERB kustomization" and "VERB receiver" to a verb.
 func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *cobra.Command {
 	source := &cobra.Command{Use: "source", Aliases: []string{"sources"}, Short: verb.Short, Args: needsCommand}
 	for _, what := range sources() {
 		source.AddCommand(build(what))
 	}
-	verb.AddCommand(source, build(kustomizations))
+	verb.AddCommand(source, build(kustomizations), build(receivers))
 	verb.Args = needsCommand
 	for _, cmd := range []*cobra.Command{verb, source} {
 		cmd.RunE = func(*cobra.Command, []string) error { return nil } // never: needsCommand errs
@@ -65,7 +65,7 @@ func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *co
 func needsCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		if kind, name, ok := strings.Cut(args[0], "/"); ok {
-			for _, what := range append(sources(), kustomizations) {
+			for _, what := range append(sources(), kustomizations, receivers) {
 				if slices.Contains(what.words, strings.ToLower(kind)) || strings.EqualFold(kind, what.kind) {
 					return command.Usage(fmt.Errorf("%q is written in two words: %s %s %s", args[0], cmd.CommandPath(), what.path, name))
 				}

@@ -16,8 +16,8 @@ import (
 func newReconcileCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
 	return perKind(&cobra.Command{
 		Use:   "reconcile",
-		Short: "Have the fleet look at a source or a Kustomization now",
-		Long: `Have the fleet look at a source or a Kustomization now instead of when its
+		Short: "Have the fleet look at a source, a Kustomization or a Receiver now",
+		Long: `Have the fleet look at a source, a Kustomization or a Receiver now instead of when its
 interval is over, and wait for what comes of it.`,
 		Example: `  flotilla reconcile source git fleet -n flux-system
   flotilla reconcile kustomization web --with-source -n flux-system`,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -34,7 +35,7 @@ type followed struct {
 	list   func() client.ObjectList
 	// read returns what the loops wrote.
 	read func(client.Object) progress
-	done string // "fetched revision %s"
+	done string // "fetched revision %s"; empty for a kind without revisions
 }
 
 // progress is the progress of a loop with an object.
@@ -75,6 +76,17 @@ var kustomizations = &followed{
 		ks := obj.(*kustomizev1.Kustomization)
 		return progress{suspended: ks.Spec.Suspend, handled: ks.Status.LastHandledReconcileAt, observed: ks.Status.ObservedGeneration,
 			revision: ks.Status.LastAppliedRevision, conditions: ks.Status.Conditions}
+	},
+}
+
+// receivers have no revision: their address is what a loop keeps.
+var receivers = &followed{
+	kind: notificationv1.ReceiverKind, plural: "Receivers", words: []string{"receiver", "receivers"}, path: "receiver",
+	object: func() client.Object { return &notificationv1.Receiver{} },
+	list:   func() client.ObjectList { return &notificationv1.ReceiverList{} },
+	read: func(obj client.Object) progress {
+		r := obj.(*notificationv1.Receiver)
+		return progress{suspended: r.Spec.Suspend, handled: r.Status.LastHandledReconcileAt, observed: r.Status.ObservedGeneration, conditions: r.Status.Conditions}
 	},
 }
 
@@ -230,6 +242,9 @@ func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err
 	case ready.Reason == meta.DependencyNotReadyReason:
 		w.latest = now
 		return w.stuck(ctx, now, ready)
+	case ready.Status == metav1.ConditionTrue && p.observed == now.GetGeneration() && w.what.done == "":
+		w.say(done, "%s is ready", nameOf(w.what, w.obj))
+		return true, nil
 	case ready.Status == metav1.ConditionTrue && p.observed == now.GetGeneration():
 		w.say(done, "%s revision %s", w.what.done, p.revision)
 		return true, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,33 @@ func TestWhatEndsAWait(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAReceiverIsWaitedFor: it has no revision, and where it is ready that is all there is to say.
+func TestAReceiverIsWaitedFor(t *testing.T) {
+	r := &notificationv1.Receiver{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "hook", Generation: 2}}
+	r.Status.ObservedGeneration, r.Status.LastHandledReconcileAt = 2, "now"
+	for name, tc := range map[string]struct {
+		status    metav1.ConditionStatus
+		err, says string
+	}{
+		"it is ready":     {status: metav1.ConditionTrue, says: "✔ Receiver team/hook is ready\n"},
+		"it is not ready": {status: metav1.ConditionFalse, err: "Receiver team/hook is not ready: TokenNotFound: create it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: tc.status, Reason: "TokenNotFound", Message: "create it", ObservedGeneration: 2}}
+			var out strings.Builder
+			w := &waiting{requester: &requester{out: &out}, what: receivers, obj: r, request: "now"}
+			ended, err := w.judge(t.Context(), r)
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if !ended || out.String() != tc.says || text != tc.err {
+				t.Errorf("ended %t, says %q, error %q; want %q and %q", ended, out.String(), text, tc.says, tc.err)
 			}
 		})
 	}

@@ -13,8 +13,8 @@ import (
 func newResumeCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
 	resume := perKind(&cobra.Command{
 		Use:   "resume",
-		Short: "Follow a suspended source or Kustomization again, or go on after a restored backup",
-		Long: `Follow a suspended source or Kustomization again, and wait for what comes of
+		Short: "Follow a suspended source, Kustomization or Receiver again, or go on after a restored backup",
+		Long: `Follow a suspended source, Kustomization or Receiver again, and wait for what comes of
 it. With --all, --wait waits. Resume hub has a control plane go on that was set back to
 an older backup.`,
 		Example: `  flotilla resume source git fleet

@@ -12,8 +12,8 @@ import (
 func newSuspendCommand(f *fleet.Flags) *cobra.Command {
 	return perKind(&cobra.Command{
 		Use:   "suspend",
-		Short: "Leave a source or a Kustomization alone until it is resumed",
-		Long: `Leave a source or a Kustomization alone until it is resumed. What runs keeps
+		Short: "Leave a source, a Kustomization or a Receiver alone until it is resumed",
+		Long: `Leave a source, a Kustomization or a Receiver alone until it is resumed. What runs keeps
 running, and changes in members are still put back.`,
 		Example: `  flotilla suspend source git fleet
   flotilla suspend kustomization --all`,
