@@ -30,7 +30,7 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 	}
 	switch ready.Reason {
 	case sourcev1.AuthenticationFailedReason:
-		return "correct the Secret that spec.secretRef names, then: " + again
+		return credentialsNext(of, ready.Message, again)
 	case sourcev1.URLInvalidReason, "UnsupportedField":
 		return "correct its spec: flotilla edit " + strings.ToLower(at.Kind) + " " + at.Name + inNamespace(at.Namespace)
 	case "HostKeyNotTrusted":
