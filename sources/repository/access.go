@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
@@ -30,8 +31,8 @@ func (a access) credentials(ctx context.Context, s *state, opts git.Options) (gi
 	spec := s.object.Spec
 	byApp := spec.Provider == sourcev1.GitProviderGitHub
 	if spec.SecretRef == nil {
-		if byApp {
-			return git.Credentials{}, loop.Stalled(sourcev1.AuthenticationFailedReason, errors.New("spec.provider github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"))
+		if why := unserved.AppWithoutSecret(spec); why != "" {
+			return git.Credentials{}, loop.Stalled(sourcev1.AuthenticationFailedReason, errors.New(why))
 		}
 		return git.Credentials{}, nil
 	}

@@ -3,7 +3,6 @@ package repository
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -67,15 +67,8 @@ type state struct {
 // refuse returns an error for fields that are not supported, and for annotations
 // that mean nothing, rather than ignoring them.
 func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
-	if err := annotation.FaultOf(s.object); err != nil {
-		return loop.Next{}, loop.Stalled(annotation.ReasonInvalid, err)
-	}
-	spec := s.object.Spec
-	switch {
-	case spec.Provider == sourcev1.GitProviderAzure, spec.Provider == sourcev1.GitProviderAWS:
-		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.provider %s is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef", spec.Provider))
-	case spec.ServiceAccountName != "":
-		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New("spec.serviceAccountName is not supported yet, as it is for providers that need a cloud's own libraries: remove it, and name a Secret with credentials in spec.secretRef"))
+	if field, why := unserved.GitRepository(s.object.Spec); field != "" {
+		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New(why))
 	}
 	return loop.Next{}, nil
 }

@@ -196,8 +196,8 @@ func (l *linter) document(f File, doc build.Document) error {
 	return l.schema(o)
 }
 
-// unserved are Flux's kinds without a definition on the control plane.
-var unserved = map[string]bool{
+// foreign are Flux's kinds without a definition on the control plane.
+var foreign = map[string]bool{
 	"HelmRepository": true, "HelmChart": true, "HelmRelease": true, "Bucket": true, "ExternalArtifact": true,
 	"ArtifactGenerator": true, "ImageRepository": true, "ImagePolicy": true, "ImageUpdateAutomation": true,
 }
@@ -210,7 +210,7 @@ func (l *linter) known(o *object) error {
 	}
 	if s == nil {
 		switch {
-		case unserved[o.gvk.Kind] && strings.HasSuffix(o.gvk.Group, ".toolkit.fluxcd.io"):
+		case foreign[o.gvk.Kind] && strings.HasSuffix(o.gvk.Group, ".toolkit.fluxcd.io"):
 			l.add(o, Warning, "kind", fmt.Sprintf("is one of Flux's that the control plane does not act on: a Kustomization applies it if the CustomResourceDefinition of %s is committed, and the Flux of a cluster acts on it if a policy sends it there", o.gvk.Kind))
 		case l.schemas.groups[o.gvk.Group]:
 			l.add(o, Error, "kind", fmt.Sprintf("%s has no kind %s: correct apiVersion or kind", o.gvk.GroupVersion(), o.gvk.Kind))
@@ -238,6 +238,9 @@ func (l *linter) known(o *object) error {
 	errs := s.complete(fields)
 	for _, e := range errs {
 		l.add(o, Error, e.Field, e.ErrorBody())
+	}
+	if len(errs) == 0 {
+		refused(l, o, fields)
 	}
 	if !judged || len(errs) > 0 {
 		return nil

@@ -199,6 +199,12 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 // what holds for all.
 const StrictVariablesAnnotation = "kustomize.flotilla.io/strict-variables"
 
+// CheckAnnotations returns an error for an annotation of a Kustomization, about its build, that has no valid value.
+func CheckAnnotations(ks *kustomizev1.Kustomization) error {
+	_, err := Options{}.strictFor(ks)
+	return err
+}
+
 // strictFor reports whether variables of a Kustomization need a value or a default.
 func (o Options) strictFor(ks *kustomizev1.Kustomization) (bool, error) {
 	switch text, set := ks.Annotations[StrictVariablesAnnotation]; {

@@ -1,0 +1,48 @@
+package lint_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
+)
+
+// TestWhatIsRefusedLater: what the server takes and the loops refuse is an error in files, in the words of the condition.
+func TestWhatIsRefusedLater(t *testing.T) {
+	const git = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, url: \"https://git.test/a\""
+	const oci = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, url: \"oci://registry.test/a\""
+	const ks = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: a}"
+	const strict = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: shop, annotations: {kustomize.flotilla.io/strict-variables: \"yes\"}}\nspec: {interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: a}"
+	for name, tc := range map[string]struct{ content, want string }{
+		"nothing":                       {git, ""},
+		"the identity of a cloud":       {git + ", provider: aws", "spec.provider: aws is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef"},
+		"a GitHub App without its keys": {git + ", provider: github", "spec.provider: github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"},
+		"the same, for a registry":      {oci + ", provider: aws", "spec.provider: is not supported yet: use a login of the registry in spec.secretRef"},
+		"another cluster":               {ks + ", kubeConfig: {secretRef: {name: a}}", "spec.kubeConfig: is not supported yet: propagate to member clusters with a PropagationPolicy"},
+		"keys of a cloud":               {ks + ", decryption: {provider: sops, serviceAccountName: a}", "spec.decryption.serviceAccountName: is not supported yet: it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef"},
+		"neither true nor false":        {strict, `metadata.annotations: the annotation kustomize.flotilla.io/strict-variables is "yes": make it "true" or "false"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			linter, err := lint.New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(tc.content + "}\n")}}, lint.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range report.Findings {
+				got += string(f.Severity) + " " + f.Field + ": " + f.Message
+			}
+			want := tc.want
+			if want != "" {
+				want = "error " + want
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
