@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/cosign"
@@ -55,18 +56,8 @@ func (s *state) outcome() string {
 // refuse returns an error for fields that are not supported, rather than ignoring them.
 func refuse(_ context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
-	ofCloud, login := unserved.Provider(spec)
-	for _, f := range []struct {
-		name    string
-		set     bool
-		instead string
-	}{
-		{"verify", spec.Verify != nil, "until it is, a digest in spec.ref.digest is what nobody can exchange"},
-		{"provider", ofCloud, login},
-	} {
-		if f.set {
-			return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet: %s", f.name, f.instead))
-		}
+	if ofCloud, instead := unserved.Provider(spec); ofCloud {
+		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.provider is not supported yet: %s", instead))
 	}
 	return loop.Next{}, refuseVerify(spec.Verify)
 }

@@ -67,6 +67,9 @@ type state struct {
 // refuse returns an error for fields that are not supported, and for annotations
 // that mean nothing, rather than ignoring them.
 func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
+	if err := annotation.FaultOf(s.object); err != nil {
+		return loop.Next{}, loop.Stalled(annotation.ReasonInvalid, err)
+	}
 	if field, why := unserved.GitRepository(s.object.Spec); field != "" {
 		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New(why))
 	}
