@@ -129,7 +129,7 @@ func (s *Values) Hide(text string, plain ...string) string {
 		}
 		text = strings.ReplaceAll(text, value, hidden)
 	}
-	return outside(text, spared, func(text string) string {
+	return s.hideCut(outside(text, spared, func(text string) string {
 		for _, value := range parts {
 			text = strings.ReplaceAll(text, value, hidden)
 		}
@@ -137,7 +137,7 @@ func (s *Values) Hide(text string, plain ...string) string {
 			text = hideQuoted(text, value)
 		}
 		return text
-	})
+	}))
 }
 
 // outside returns a text with hide done to what is not one of these.
@@ -150,6 +150,50 @@ func outside(text string, these []string, hide func(string) string) string {
 		parts[n] = outside(parts[n], these[1:], hide)
 	}
 	return strings.Join(parts, these[0])
+}
+
+// cut stands at the end of a text that was too long.
+const cut = "…"
+
+// hideCut leaves out the beginning of a value at which a text was cut off.
+func (s *Values) hideCut(text string) string {
+	parts := strings.Split(text, cut)
+	for n, part := range parts[:len(parts)-1] {
+		begun := 0
+		for value := range s.values {
+			begun = max(begun, overlap(part, value[:min(len(value), mostForms)]))
+		}
+		if begun >= leastSecret {
+			parts[n] = part[:len(part)-begun] + hidden
+		}
+	}
+	return strings.Join(parts, cut)
+}
+
+// overlap is how many bytes at the end of a text are the beginning of a value. Both may repeat themselves, so that it takes
+// care not to compare anything twice.
+func overlap(text, value string) int {
+	// borders has for each length of a beginning of the value how much of its end begins the value, too.
+	borders, length := make([]int, len(value)+1), 0
+	for at := 1; at < len(value); at++ {
+		for length > 0 && value[at] != value[length] {
+			length = borders[length]
+		}
+		if value[at] == value[length] {
+			length++
+		}
+		borders[at+1] = length
+	}
+	length = 0
+	for _, b := range []byte(text[max(0, len(text)-len(value)):]) {
+		for length > 0 && (length == len(value) || b != value[length]) {
+			length = borders[length]
+		}
+		if b == value[length] {
+			length++
+		}
+	}
+	return length
 }
 
 // hideQuoted leaves a short value out where nothing else stands between quotes, or where it is marked as a

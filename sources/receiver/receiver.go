@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	s := &state{object: &object}
-	next, err := loop.Run(ctx, s, r.compile, r.authenticate, r.listen, r.look)
+	next, err := loop.Run(ctx, s, r.compile, r.authenticate, r.listen, r.look, r.open)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
