@@ -38,7 +38,7 @@ const target = "annotationSelector group kind labelSelector name namespace versi
 var declared = []kind{
 	{
 		name: "GitRepository source.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/source-controller/api/v1",
-		folders: []string{"sources/repository"}, refusal: ofRepository,
+		folders: []string{"sources/repository", "policies/unserved"}, refusal: ofRepository,
 		choose: map[string]string{"url": "http://127.0.0.1:1/fleet"},
 		rows: []row{
 			{fields: "ignore interval recurseSubmodules sparseCheckout[] suspend timeout url", use: used},
@@ -55,7 +55,7 @@ var declared = []kind{
 	},
 	{
 		name: "OCIRepository source.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/source-controller/api/v1",
-		folders: []string{"sources/ocirepository", "policies/provenance"}, refusal: ofOCIRepository,
+		folders: []string{"sources/ocirepository", "policies/provenance", "policies/unserved"}, refusal: ofOCIRepository,
 		choose: map[string]string{"url": "oci://127.0.0.1:1/fleet"},
 		rows: []row{
 			{fields: "ignore insecure interval serviceAccountName suspend timeout url", use: used},
