@@ -85,8 +85,8 @@ func signed(header string, allowed ...string) func(Request, string) error {
 
 // github takes the older header only of a server that does not send the other.
 func github(r Request, token string) error {
-	if const256 := "X-Hub-Signature-256"; r.Header(const256) != "" || r.Header("X-Hub-Signature") == "" {
-		return signed(const256, "sha256")(r, token)
+	if sha256Header := "X-Hub-Signature-256"; r.Header(sha256Header) != "" || r.Header("X-Hub-Signature") == "" {
+		return signed(sha256Header, "sha256")(r, token)
 	}
 	return signed("X-Hub-Signature", "sha1", "sha256", "sha512")(r, token)
 }
