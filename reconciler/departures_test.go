@@ -41,13 +41,6 @@ func (p *plug) written(work string) int {
 	return p.works[work]
 }
 
-// left is how many writes would still arrive.
-func (p *plug) left() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.writes
-}
-
 func (p *plug) isPulled() bool {
 	select {
 	case <-p.pulled:
@@ -117,7 +110,7 @@ func withPlug(p *plug) func(context.Context, ctrl.Manager) error {
 
 // TestADeletionThatIsInterrupted: whatever write of the loops was the last that arrived,
 // those that begin after them bring the deletion to its end, and what else is there stays.
-// A deletion from two clusters takes five writes: of the template by its user, the mark on
+// A deletion from two clusters takes five writes at most: of the template by its user, the mark on
 // the binding, the end of each Work, and that of the binding.
 func TestADeletionThatIsInterrupted(t *testing.T) {
 	m := newMoves(t)
@@ -152,8 +145,8 @@ func TestADeletionThatIsInterrupted(t *testing.T) {
 			m.vanished(ns, name)
 			if arrive == 4 {
 				m.hub.QuietRevision(t)
-				if left := p.left(); left != 0 || p.isPulled() {
-					t.Errorf("%d of four writes were left, and one more was tried: %t", left, p.isPulled())
+				if p.isPulled() {
+					t.Error("the loops tried a fifth write")
 				}
 				// The policy counts what it carries whenever it comes to that.
 				others := slices.DeleteFunc(m.hub.Written(t, before), func(key string) bool { return strings.Contains(key, "/propagationpolicies/") })
