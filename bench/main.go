@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/bench/flapping"
 	"github.com/flotilla-io/flotilla/bench/life"
 	"github.com/flotilla-io/flotilla/bench/monorepo"
+	"github.com/flotilla-io/flotilla/bench/overrides"
 	"github.com/flotilla-io/flotilla/bench/polling"
 	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/starts"
@@ -61,7 +62,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,5,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,sources,agents,tenants,estimator,flap", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, sources, agents, tenants, estimator, flap")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,5,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,overrides,sources,agents,tenants,estimator,flap", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, overrides, sources, agents, tenants, estimator, flap")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -207,6 +208,7 @@ func stages(opts options) []stage {
 		{&setup{fakes: 10}, []row{{"memory per template and cluster", []string{"12"}, memory}}},
 		{&setup{fakes: opts.clusters}, []row{{"one placement on many clusters", []string{"8"}, wide}}},
 		{&setup{}, []row{{"a commit to a large repository", []string{"monorepo"}, monorepoTimed}}},
+		{&setup{members: members}, []row{{"a commit with overrides", []string{"overrides"}, overridesTimed}}},
 		{&setup{}, []row{{"sources that do not change", []string{"sources"}, sourcesTimed(polling.Measure)}}},
 		{&setup{members: members, hubArgs: []string{"--receiver-address=" + receiverAddress}}, []row{{"a push until it is everywhere", []string{"5"}, sourcesTimed(polling.MeasurePushes)}}},
 		{&setup{}, []row{{"a tenant whose neighbour attacks", []string{"tenants"}, neighbours}}},
@@ -217,6 +219,11 @@ func stages(opts options) []stage {
 // monorepoTimed measures a commit to a repository that many Kustomizations follow.
 func monorepoTimed(ctx context.Context, b *bench, r *results.Report) error {
 	return monorepo.Measure(ctx, monorepo.Fleet{Hub: b.fleet.Hub, Client: b.hub, Git: b.fleet.Git, Dir: b.dir, Quiet: b.quiet}, r)
+}
+
+// overridesTimed measures a commit that changes Deployments and what differs per cluster.
+func overridesTimed(ctx context.Context, b *bench, r *results.Report) error {
+	return overrides.Measure(ctx, overrides.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Git: b.fleet.Git, Dir: b.dir, Namespace: namespace, Quiet: b.quiet}, r)
 }
 
 // receiverAddress is where webhooks are sent to: beside what the system gives to those who ask for any port.

@@ -7,13 +7,10 @@ package monorepo
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +20,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
+	"github.com/flotilla-io/flotilla/bench/worktree"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
@@ -39,10 +37,8 @@ type Fleet struct {
 }
 
 const (
-	// namespace is one where Kustomizations act as the control plane.
-	namespace = "flux-system"
-	name      = "fleet"
-	branch    = "main"
+	namespace = worktree.Namespace
+	name      = "monorepo"
 	folders   = 1000
 	// unread is how many files beside its two each folder has.
 	unread  = 8
@@ -54,14 +50,18 @@ const (
 // repository is a work tree whose commits the control plane follows.
 type repository struct {
 	Fleet
-	tree string
+	tree worktree.Tree
 }
 
 // Measure has a thousand Kustomizations follow a repository of ten thousand files, and changes one.
 func Measure(ctx context.Context, f Fleet, r *results.Report) error {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	repo := repository{Fleet: f, tree: filepath.Join(f.Dir, "monorepo")}
+	tree, err := worktree.New(ctx, f.Git, name, f.Dir)
+	if err != nil {
+		return err
+	}
+	repo := repository{Fleet: f, tree: tree}
 	commit, err := repo.fill(ctx)
 	if err != nil {
 		return err
@@ -99,12 +99,12 @@ func (repo repository) change(ctx context.Context, r *results.Report, c change) 
 	if err != nil {
 		return err
 	}
-	commit, err := repo.commit(ctx, map[string]string{c.file: c.content})
+	commit, err := repo.tree.Commit(ctx, map[string]string{c.file: c.content})
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := repo.touch(ctx); err != nil {
+	if err := repo.tree.Touch(ctx, repo.Client); err != nil {
 		return err
 	}
 	read, err := repo.applied(ctx, commit, c.by)
@@ -133,17 +133,8 @@ func config(n int, value string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app-%04d, namespace: %s}\ndata: {is: %s}\n", n, namespace, value)
 }
 
-// fill makes the repository, and returns its first commit.
+// fill makes the first commit, and returns it.
 func (repo repository) fill(ctx context.Context) (string, error) {
-	if err := repo.Git.Create(ctx, name); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(repo.tree, 0o700); err != nil {
-		return "", fmt.Errorf("make the work tree: %w", err)
-	}
-	if _, err := gitserver.Git(ctx, repo.tree, "clone", "--quiet", repo.Git.URL(name), "."); err != nil {
-		return "", err
-	}
 	files := map[string]string{}
 	for n := range folders {
 		folder := fmt.Sprintf("app-%04d/", n)
@@ -153,25 +144,7 @@ func (repo repository) fill(ctx context.Context) (string, error) {
 			files[fmt.Sprintf("%snotes-%d.txt", folder, i)] = strings.Repeat("notes ", 20)
 		}
 	}
-	return repo.commit(ctx, files)
-}
-
-func (repo repository) commit(ctx context.Context, files map[string]string) (string, error) {
-	for name, content := range files {
-		path := filepath.Join(repo.tree, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", fmt.Errorf("make a folder of the work tree: %w", err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			return "", fmt.Errorf("write to the work tree: %w", err)
-		}
-	}
-	for _, args := range [][]string{{"add", "."}, {"commit", "--quiet", "-m", "change"}, {"push", "--quiet", "origin", "HEAD:" + branch}} {
-		if _, err := gitserver.Git(ctx, repo.tree, args...); err != nil {
-			return "", err
-		}
-	}
-	return gitserver.Git(ctx, repo.tree, "rev-parse", "HEAD")
+	return repo.tree.Commit(ctx, files)
 }
 
 // follow makes the source and a Kustomization for each folder.
@@ -180,11 +153,7 @@ func (repo repository) follow(ctx context.Context) error {
 	if err := repo.Client.Create(ctx, space); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("make the namespace: %w", err)
 	}
-	err := repo.Client.Create(ctx, &sourcev1.GitRepository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       sourcev1.GitRepositorySpec{URL: repo.Git.URL(name), Interval: metav1.Duration{Duration: time.Hour}, Reference: &sourcev1.GitRepositoryRef{Branch: branch}},
-	})
-	if err != nil {
+	if err := repo.Client.Create(ctx, repo.tree.Source()); err != nil {
 		return fmt.Errorf("make the source: %w", err)
 	}
 	var group errgroup.Group
@@ -203,16 +172,6 @@ func (repo repository) follow(ctx context.Context) error {
 	}
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("make the Kustomizations: %w", err)
-	}
-	return nil
-}
-
-// touch has the source look now.
-func (repo repository) touch(ctx context.Context) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, meta.ReconcileRequestAnnotation, time.Now().UnixNano())
-	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	if err := repo.Client.Patch(ctx, source, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		return fmt.Errorf("touch the source: %w", err)
 	}
 	return nil
 }
