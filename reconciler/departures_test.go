@@ -84,14 +84,19 @@ type manager struct {
 // GetClient implements ctrl.Manager.
 func (m manager) GetClient() client.Client { return m.hub }
 
+// intercepted is mgr with a client that goes through these functions.
+func intercepted(mgr ctrl.Manager, funcs interceptor.Funcs) (ctrl.Manager, error) {
+	through, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Cache: &client.CacheOptions{Reader: mgr.GetCache()}})
+	if err != nil {
+		return nil, err
+	}
+	return manager{Manager: mgr, hub: interceptor.NewClient(through, funcs)}, nil
+}
+
 // withPlug are the loops of the moves, with a plug between them and the hub.
 func withPlug(p *plug) func(context.Context, ctrl.Manager) error {
 	return func(ctx context.Context, mgr ctrl.Manager) error {
-		through, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Cache: &client.CacheOptions{Reader: mgr.GetCache()}})
-		if err != nil {
-			return err
-		}
-		return registerMoves(ctx, manager{Manager: mgr, hub: interceptor.NewClient(through, interceptor.Funcs{
+		mgr, err := intercepted(mgr, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 				return p.write(obj, func() error { return c.Create(ctx, obj, opts...) })
 			},
@@ -104,7 +109,11 @@ func withPlug(p *plug) func(context.Context, ctrl.Manager) error {
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 				return p.write(obj, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 			},
-		})})
+		})
+		if err != nil {
+			return err
+		}
+		return registerMoves(ctx, mgr)
 	}
 }
 
