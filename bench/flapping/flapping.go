@@ -258,6 +258,7 @@ func (s *seen) ofCluster(is *clusterv1alpha1.Cluster) {
 	what := "the rest"
 	if before, after := readiness(was), readiness(is); before.Status != after.Status || before.Reason != after.Reason || before.Message != after.Message {
 		what = "Ready: " + after.Reason
+		s.within = 1 // that it answers again, and then that it is ready, are two changes
 	}
 	s.sample.Of[what]++
 	s.sample.Most = max(s.sample.Most, s.within)

@@ -115,7 +115,7 @@ func (o *Options) waits(s *state, recorder loop.Recorder) {
 	set := func(status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
 			Type: clusterv1alpha1.ClusterConditionHeld, Status: status, Reason: reason, Message: message,
-			ObservedGeneration: s.cluster.Generation, LastTransitionTime: metav1.NewTime(o.Clock.Now()),
+			LastTransitionTime: metav1.NewTime(o.Clock.Now()),
 		})
 	}
 	switch {

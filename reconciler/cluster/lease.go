@@ -50,7 +50,7 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 	}
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionUnknown, Reason: reason, Message: message,
-		ObservedGeneration: s.cluster.Generation, LastTransitionTime: metav1.NewTime(last),
+		LastTransitionTime: metav1.NewTime(last),
 	})
 	return loop.Next{}, nil
 }

@@ -232,8 +232,8 @@ func TestAnAgentReportsForItsOwnCluster(t *testing.T) {
 	want.Status = clusterv1alpha1.ClusterStatus{
 		KubernetesVersion: "v1.36.4", APIEnablements: some,
 		Conditions: []metav1.Condition{
-			{Type: "Ready", Status: "True", Reason: "ClusterReady", Message: clusterv1alpha1.ClusterReadyMessage, ObservedGeneration: 1},
-			{Type: "CompleteAPIEnablements", Status: "True", Reason: "Complete", Message: "all kinds were read from the cluster", ObservedGeneration: 1},
+			{Type: "Ready", Status: "True", Reason: "ClusterReady", Message: clusterv1alpha1.ClusterReadyMessage},
+			{Type: "CompleteAPIEnablements", Status: "True", Reason: "Complete", Message: "all kinds were read from the cluster"},
 		},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {

@@ -28,7 +28,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	}
 	now := metav1.NewTime(r.options.Clock.Now())
 	set := func(c metav1.Condition) {
-		c.ObservedGeneration, c.LastTransitionTime = s.cluster.Generation, now
+		c.LastTransitionTime = now // no generation: what is seen of a member does not come of its Cluster, and taints would cost a write
 		meta.SetStatusCondition(&s.status.Conditions, c)
 	}
 	answers := ready(s.seen.outcome)

@@ -62,3 +62,21 @@ func TestWhatCannotBeRead(t *testing.T) {
 		s.cluster.Status = *s.status
 	}
 }
+
+// TestATaintedClusterIsDescribedAsBefore: what is seen of a member is the same whatever its Cluster says, and so is the status.
+func TestATaintedClusterIsDescribedAsBefore(t *testing.T) {
+	r := New(nil, nil, nil, nil, Options{})
+	s := &state{cluster: &clusterv1alpha1.Cluster{}, seen: &observation{outcome: well, version: "v1.36.0", kinds: []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}}}
+	s.cluster.Generation = 1
+	if _, err := r.describe(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	s.cluster.Status = *s.status
+	s.cluster.Generation = 2
+	if _, err := r.describe(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&s.cluster.Status, s.status); diff != "" {
+		t.Errorf("the status (-before +after):\n%s", diff)
+	}
+}
