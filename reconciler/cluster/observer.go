@@ -96,6 +96,7 @@ type observer struct {
 	running  sync.WaitGroup
 	seen     observation
 	reported *observation  // what was last reported
+	answers  time.Time     // since when the member answers; zero: it does not
 	barred   string        // why nothing may be written to the member, as last logged; empty: it may be
 	trouble  time.Duration // how soon to look again; zero: there is none
 	reading  kindsReading
@@ -275,7 +276,7 @@ func (o *observer) observe(ctx context.Context) bool {
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):
 		is = unidentified(err)
 	}
-	o.seen.unclaimed, o.seen.refused, o.seen.unread = o.unclaimed(), o.refused(), o.unread(o.options.FailureThreshold)
+	o.seen.unclaimed, o.seen.refused, o.seen.unread = o.unclaimed(), o.refused(), o.unreadable(is.ready)
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
 	o.seen.began = o.threshold.began
 	if !is.ready {
@@ -288,6 +289,24 @@ func (o *observer) observe(ctx context.Context) bool {
 	}
 	o.sum()
 	return true
+}
+
+// unreadable says which kinds of objects cannot be read. A member that is away, or has come back and is given as long as any to have
+// its objects read, has the same said of it as before, at most.
+func (o *observer) unreadable(answers bool) string {
+	if !answers {
+		o.answers = time.Time{}
+		return o.seen.unread
+	}
+	now := o.clock.Now()
+	if o.answers.IsZero() {
+		o.answers = now
+	}
+	text := o.unread(o.options.FailureThreshold)
+	if text != "" && now.Sub(o.answers) < o.options.FailureThreshold {
+		return o.seen.unread
+	}
+	return text
 }
 
 // readKinds has read what the member serves, and waits for it for a while: a

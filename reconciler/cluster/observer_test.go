@@ -32,6 +32,7 @@ type scene struct {
 	fault   error         // of reading the kinds
 	hang    time.Duration // before they are read
 	trust   bool
+	unread  string // of its objects, for long
 	probes  int
 	reads   int
 	changes int
@@ -63,6 +64,9 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 			line := fmt.Sprintf("%s %s %d kinds", time.Since(s.start).Round(time.Second), seen.reason, len(seen.kinds))
 			if seen.gap != "" {
 				line += ": " + seen.gap
+			}
+			if seen.unread != "" {
+				line += ", unread: " + seen.unread
 			}
 			s.reports = append(s.reports, line)
 		},
@@ -97,8 +101,12 @@ func (s *scene) subject() subject {
 			return s.proof
 		},
 		unclaimed: func() string { return "" },
-		unread:    func(time.Duration) string { return "" },
-		refused:   func() string { return "" },
+		unread: func(time.Duration) string {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.unread
+		},
+		refused: func() string { return "" },
 		trusted: func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -201,6 +209,32 @@ func TestObserverKeepsAMemberThatIsAwayForAMoment(t *testing.T) {
 		s.set(func() { s.is = well })
 		pass(60 * time.Second)
 		s.expect(t, "0s ClusterReady 1 kinds")
+	})
+}
+
+// TestObserverGivesAMemberThatIsBackTime: what could not be read while it was away has to be read first.
+func TestObserverGivesAMemberThatIsBackTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some}
+		observe(t, s, true)
+		for range 5 {
+			pass(10 * time.Second)
+			s.set(func() { s.is, s.unread = unreachable, "all" })
+			s.suspects <- struct{}{}
+			pass(10 * time.Second)
+			s.set(func() { s.is = well })
+			pass(5 * time.Second)
+			s.set(func() { s.unread = "" })
+		}
+		s.expect(t, "0s ClusterReady 1 kinds")
+		s.set(func() { s.unread = "secrets" })
+		pass(time.Minute)
+		s.set(func() { s.is, s.unread = unreachable, "all" })
+		s.suspects <- struct{}{}
+		pass(10 * time.Second)
+		s.set(func() { s.is, s.unread = well, "secrets" })
+		pass(10 * time.Second)
+		s.expect(t, "0s ClusterReady 1 kinds", "2m35s ClusterReady 1 kinds, unread: secrets")
 	})
 }
 
