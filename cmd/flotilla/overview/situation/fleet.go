@@ -141,7 +141,8 @@ type Cluster struct {
 	// Taints are the other taints that its operators set, as "key=value:Effect".
 	Taints []string `json:"taints,omitempty"`
 	// Leaving is true while the cluster is being removed from the fleet.
-	Leaving bool `json:"leaving,omitempty"`
+	Leaving  bool `json:"leaving,omitempty"`
+	emptying bool // something is still being removed there
 	// Nodes is nil if their number is not known.
 	Nodes *Count `json:"nodes,omitempty"`
 	// Heard is when the agent of a cluster in pull mode last reported; nil if it

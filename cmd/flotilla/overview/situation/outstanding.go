@@ -31,6 +31,7 @@ type outstanding struct {
 	// has not been applied yet, as far as is known.
 	removals, arrivals []string
 	since              time.Time // when the first removal was requested
+	going              bool      // a removal has begun, however short ago
 	kept               string    // what blocks one of the removals, from its Work; empty if nothing does
 	// last is what is kept as it may be the last copy: its template is to be mended elsewhere.
 	last *inventory.ID
@@ -49,6 +50,7 @@ func (o owed) of(cluster string) *outstanding {
 
 // leaves adds a Work that is being deleted, if that takes long or is known to be blocked.
 func (o owed) leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
+	o.of(cluster).going = true
 	asked, blocked := w.DeletionTimestamp, apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	if asked == nil || now.Sub(asked.Time) < settling && (blocked == nil || blocked.Status != metav1.ConditionTrue) {
 		return

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/drain"
@@ -168,11 +169,11 @@ func TestWhatWasMovedOffALostClusterIsReady(t *testing.T) {
 	}
 }
 
-// TestADrainedClusterIsCalledSo: a cluster is called drained once nothing is placed there and no old copy is left, and its
+// TestADrainedClusterIsCalledSo: a cluster is called drained once nothing is placed there, no old copy is left and none is still being removed, and its
 // drain taint is not listed. Old copies are also counted in a cluster that was uncordoned.
 func TestADrainedClusterIsCalledSo(t *testing.T) {
 	s := situation.NewSurvey(now, "")
-	for _, name := range []string{"east", "north", "northwest", "south", "west"} {
+	for _, name := range []string{"east", "held", "north", "northwest", "south", "west"} {
 		c := member(name)
 		if name != "south" {
 			c.Spec.Taints = drain.Taints()
@@ -190,16 +191,17 @@ func TestADrainedClusterIsCalledSo(t *testing.T) {
 	}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
 	s.Binding(b, nil)
+	s.Work(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("held"), Name: "web", DeletionTimestamp: &metav1.Time{Time: now}}})
 	var got []string
 	for _, line := range strings.Split(string(text(t, s.Fleet(), false)), "\n") {
-		for _, name := range []string{"east", "north", "northwest", "south", "west"} {
+		for _, name := range []string{"east", "held", "north", "northwest", "south", "west"} {
 			if strings.HasPrefix(line, "  "+name+" ") {
 				got = append(got, strings.Join(strings.Fields(line), " "))
 			}
 		}
 	}
 	want := []string{
-		"east True,drained - Push - 0/0 -", "north True,draining - Push - 0/0 (1 leaving) -", "northwest True,draining - Push - 0/0 (1 leaving) -",
+		"east True,drained - Push - 0/0 -", "held True,draining - Push - 0/0 -", "north True,draining - Push - 0/0 (1 leaving) -", "northwest True,draining - Push - 0/0 (1 leaving) -",
 		"south True - Push - 0/0 (1 leaving) -", "west True,draining - Push - 1/1 -",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -353,6 +353,7 @@ func (s *Survey) Fleet() Fleet {
 		if count := s.members[f.Clusters[i].Name]; count != nil {
 			f.Clusters[i].Templates = *count
 		}
+		f.Clusters[i].emptying = s.owed.of(f.Clusters[i].Name).going
 	}
 	follows := s.within == "" && len(s.silent) > 0 // what nothing is known of follows from the problem of a cluster
 	f.Problems = slices.DeleteFunc(f.Problems, func(p Problem) bool { return p.State == Unknown && follows })

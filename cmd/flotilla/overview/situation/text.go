@@ -270,7 +270,7 @@ func (c *Cluster) word() string {
 		word = Progressing.word() // it is not known
 	}
 	switch {
-	case c.Drained && c.Templates.Total+c.Templates.Leaving > c.Templates.Finished: // some are moving, and some may fit nowhere else
+	case c.Drained && (c.emptying || c.Templates.Total+c.Templates.Leaving > c.Templates.Finished): // some are moving, and some may fit nowhere else
 		word += ",draining"
 	case c.Drained:
 		word += ",drained"
