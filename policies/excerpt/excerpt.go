@@ -37,13 +37,16 @@ func Runes(text string, n int) string {
 }
 
 // RunesTo is Runes for a text that says from the last place of a word on what to do: where it is cut, that follows the
-// mark, if it takes no more than two fifths of n characters.
+// mark, if it takes no more than two fifths of n characters, and is left out otherwise rather than cut.
 func RunesTo(text, from string, n int) string {
 	at := strings.LastIndex(text, from)
 	if at < 0 || utf8.RuneCountInString(text) <= n {
 		return Runes(text, n)
 	}
 	end := utf8.RuneCountInString(text[at:])
+	if before := utf8.RuneCountInString(text[:at]); end > n*2/5 && before > 0 {
+		return Runes(text, min(n, before))
+	}
 	if end > n*2/5 {
 		return Runes(text, n)
 	}

@@ -64,6 +64,7 @@ func TestRunesTo(t *testing.T) {
 		"the last one counts":         {"do: that, which is great, or do: it", 20, "do: that, wh… do: it"},
 		"there is no such end":        {"größer als etwas, tu es", 20, "größer als etwas, t…"},
 		"it would take too much room": {"größer als etwas do: it", 14, "größer als et…"},
+		"it would be cut":             {"größer do: it and more", 12, "größer…"},
 		"nothing else is there":       {"do: itagain", 10, "do: itaga…"},
 		"nothing":                     {"", 0, ""},
 	} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
@@ -157,7 +158,8 @@ func describe(r Rollup, findings, notes []finding) string {
 }
 
 // Sanitise returns s on one line of at most MaxDescription runes, without control
-// characters, runs of white space or credentials of addresses.
+// characters, runs of white space or credentials of addresses. A trailer at its end that lets go what the commit holds
+// stays whole, or goes.
 func Sanitise(s string) string {
-	return excerpt.Runes(excerpt.Line(excerpt.WithoutCredentials(s)), MaxDescription)
+	return excerpt.RunesTo(excerpt.Line(excerpt.WithoutCredentials(s)), gitopsv1alpha1.AllowDeleteTrailer+": ", MaxDescription)
 }

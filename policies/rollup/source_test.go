@@ -40,6 +40,11 @@ func TestSource(t *testing.T) {
 		"so, and something else rolls out": {[]rollup.Share{web, {Name: "a", State: good, Description: "3/3 clusters ready; claim shop/data stays in west: x", Ready: 3, Total: 3}}, rollup.Rollup{
 			State: rolls, Description: "1 ready, 1 rolls out: 5/20; web: 5/20 clusters ready: eu-3 waits for Deployment shop/web 2/5", Ready: 8, Total: 23,
 		}},
+		"what one of many is to let go stands whole": {append(unchanged(1), rollup.Share{Name: "web", State: bad,
+			Description: "PruneBlocked: this commit would remove 1 of 6 objects (Deployment shop/web) and more that is told…: Flotilla-Allow-Delete: deployment/shop/web",
+		}), rollup.Rollup{
+			State: bad, Description: "1 failed, 1 unchanged; web: PruneBlocked: this commit would remove 1 of 6 objects (Deployment sh… Flotilla-Allow-Delete: deployment/shop/web", Ready: 3, Total: 3,
+		}},
 		"there is but one": {[]rollup.Share{web}, rollup.Rollup{
 			State: rolls, Description: "web: 5/20 clusters ready: eu-3 waits for Deployment shop/web 2/5", Ready: 5, Total: 20,
 		}},

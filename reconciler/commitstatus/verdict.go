@@ -209,7 +209,7 @@ func ofThis(text, revision string) string {
 // describe returns a text that stands at the commit of a revision as a line that forges take: with what allows that commit
 // to go on, where that is how it ends.
 func describe(text, revision string) string {
-	return excerpt.RunesTo(excerpt.Line(excerpt.WithoutCredentials(ofThis(text, revision))), gitopsv1alpha1.AllowDeleteTrailer+": ", rollup.MaxDescription)
+	return rollup.Sanitise(ofThis(text, revision))
 }
 
 // desired returns the CommitStatus that a target is to have.
