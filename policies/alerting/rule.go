@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -13,6 +12,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/pattern"
 )
 
 // Scope says what an Alert may name.
@@ -108,32 +108,21 @@ func (r Rule) Of(e Event) Event {
 	return e
 }
 
-// Bounds of the expressions of a list: how many count, and how large each may be once it is compiled.
-const (
-	mostExpressions = 32
-	mostWeight      = 2000
-)
+// mostExpressions is how many expressions of a list count.
+const mostExpressions = 32
 
 // expressions compiles a list. What cannot be compiled, or would take too long, is left out, and told of by its position.
 func expressions(list []string) ([]*regexp.Regexp, map[int]string) {
 	var out []*regexp.Regexp
 	faults := map[int]string{}
 	for i, text := range list {
-		parsed, err := syntax.Parse(text, syntax.Perl)
-		switch {
-		case i >= mostExpressions:
+		if i >= mostExpressions {
 			faults[i] = fmt.Sprintf("is left out: a list has room for %d", mostExpressions)
-			return out, faults
-		case err != nil:
-			faults[i] = fmt.Sprintf("%s is no regular expression of Go, and counts for nothing", quoted(text))
-			continue
-		case weight(parsed) > mostWeight:
-			faults[i] = fmt.Sprintf("%s is too large, and counts for nothing: use a smaller number of repetitions", quoted(text))
-			continue
+			break
 		}
-		compiled, err := regexp.Compile(text)
+		compiled, err := pattern.Compile(text)
 		if err != nil {
-			faults[i] = fmt.Sprintf("%s is no regular expression of Go, and counts for nothing", quoted(text))
+			faults[i] = fmt.Sprintf("%s counts for nothing, as it is %s", quoted(text), err)
 			continue
 		}
 		out = append(out, compiled)
@@ -143,15 +132,3 @@ func expressions(list []string) ([]*regexp.Regexp, map[int]string) {
 
 // quoted is an expression in a message.
 func quoted(text string) string { return fmt.Sprintf("%q", excerpt.Runes(text, 60)) }
-
-// weight is about how many instructions an expression becomes: the time for a match grows with that.
-func weight(e *syntax.Regexp) int {
-	own := 1 + len(e.Rune)
-	for _, sub := range e.Sub {
-		own += weight(sub)
-	}
-	if e.Op == syntax.OpRepeat {
-		own *= max(1, e.Min, e.Max)
-	}
-	return min(own, mostWeight+1)
-}

@@ -126,8 +126,8 @@ func TestFaults(t *testing.T) {
 		want    []alerting.Fault
 	}{
 		"of an Alert for messages": {purpose: alerting.Messages, want: []alerting.Fault{kind, namespace,
-			{Path: "spec.inclusionList[1]", Message: `"a(" is no regular expression of Go, and counts for nothing`},
-			{Path: "spec.exclusionList[0]", Message: `"(a{500}){2}b{900}c{999}d{600}" is too large, and counts for nothing: use a smaller number of repetitions`},
+			{Path: "spec.inclusionList[1]", Message: `"a(" counts for nothing, as it is no regular expression: missing closing )`},
+			{Path: "spec.exclusionList[0]", Message: `"(a{500}){2}b{900}c{999}d{600}" counts for nothing, as it is too large a regular expression: use a shorter one, or a smaller number of repetitions`},
 		}},
 		"of one for commits": {purpose: alerting.Commits, scope: alerting.Scope{CrossNamespace: true}, want: []alerting.Fault{kind}},
 	} {

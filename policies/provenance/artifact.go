@@ -8,6 +8,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/pattern"
 )
 
 // longestSubject is how much of who signed with a certificate is recorded, in runes. What is longer does not match what it
@@ -55,17 +56,18 @@ type Matcher struct{ issuer, subject *regexp.Regexp }
 
 // Matchers reads the identities whose signatures count; one that matches is enough. The error names the field.
 func Matchers(asked []sourcev1.OIDCIdentityMatch) ([]Matcher, error) {
-	var out []Matcher
+	var fields, texts []string
 	for i, match := range asked {
-		issuer, err := regexp.Compile(match.Issuer)
-		if err != nil {
-			return nil, fmt.Errorf("spec.verify.matchOIDCIdentity[%d].issuer is no regular expression: %w", i, err)
-		}
-		subject, err := regexp.Compile(match.Subject)
-		if err != nil {
-			return nil, fmt.Errorf("spec.verify.matchOIDCIdentity[%d].subject is no regular expression: %w", i, err)
-		}
-		out = append(out, Matcher{issuer, subject})
+		field := fmt.Sprintf("spec.verify.matchOIDCIdentity[%d].", i)
+		fields, texts = append(fields, field+"issuer", field+"subject"), append(texts, match.Issuer, match.Subject)
+	}
+	compiled, err := pattern.CompileAll(fields, texts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Matcher, 0, len(asked))
+	for i := range asked {
+		out = append(out, Matcher{issuer: compiled[2*i], subject: compiled[2*i+1]})
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/flotilla-io/flotilla/internal/privatekey"
 	"github.com/flotilla-io/flotilla/sources/git/hostkey"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
@@ -119,6 +120,9 @@ func (c *Credentials) readTLS(secret map[string][]byte) error {
 	if len(cert) == 0 {
 		return nil
 	}
+	if err := privatekey.CheckText(key); err != nil {
+		return fmt.Errorf("key tls.key: %w", err)
+	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return errors.New("keys tls.crt and tls.key are not a PEM certificate and its key")
@@ -130,6 +134,9 @@ func (c *Credentials) readTLS(secret map[string][]byte) error {
 func (c *Credentials) readSSH(secret map[string][]byte) error {
 	if len(secret["identity"]) == 0 {
 		return errors.New("key identity is missing: put the private SSH key there")
+	}
+	if err := privatekey.CheckText(secret["identity"]); err != nil {
+		return fmt.Errorf("key identity: %w", err)
 	}
 	if len(secret["known_hosts"]) == 0 {
 		return errors.New("key known_hosts is missing: a host is never trusted on first use, put the output of ssh-keyscan there")

@@ -145,6 +145,8 @@ func TestParseCredentials(t *testing.T) {
 		"half a GitHub App":                   {url: "https://h/r", secret: map[string]string{"githubAppID": "1"}, says: "keys githubAppID and githubAppPrivateKey go together"},
 		"ssh without an identity":             {url: "ssh://h/r", secret: map[string]string{"known_hosts": "h"}, says: "key identity is missing"},
 		"ssh without known_hosts":             {url: "ssh://h/r", secret: map[string]string{"identity": string(identity)}, says: "never trusted on first use"},
+		"an identity that takes minutes":      {url: "ssh://h/r", secret: map[string]string{"identity": strings.Repeat(canary, 1000), "known_hosts": "h ssh-ed25519 AAAA"}, says: "key identity: a private key of more than 8192 bytes is not read"},
+		"a client's key that takes minutes":   {url: "https://h/r", secret: map[string]string{"tls.crt": canary, "tls.key": strings.Repeat(canary, 1000)}, says: "key tls.key: a private key of more than 8192 bytes is not read"},
 		"an identity that is no key":          {url: "ssh://h/r", secret: map[string]string{"identity": canary, "known_hosts": ""}, says: "known_hosts is missing"},
 		"known_hosts that does not parse":     {url: "ssh://h/r", secret: map[string]string{"identity": string(identity), "known_hosts": "nonsense"}, says: "known_hosts does not parse"},
 	}

@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/flotilla-io/flotilla/internal/privatekey"
 )
 
 // Keys of a Secret.
@@ -97,6 +99,9 @@ const minBits = 2048
 
 func parseKey(text []byte) (*rsa.PrivateKey, error) {
 	fault := fmt.Errorf("%w: key %s holds no RSA private key in PEM", ErrSecret, keyPrivate)
+	if err := privatekey.CheckText(text); err != nil {
+		return nil, fmt.Errorf("%w: key %s: %w", ErrSecret, keyPrivate, err)
+	}
 	block, _ := pem.Decode(text)
 	if block == nil {
 		return nil, fault
@@ -111,6 +116,9 @@ func parseKey(text []byte) (*rsa.PrivateKey, error) {
 	}
 	if key.N.BitLen() < minBits {
 		return nil, fmt.Errorf("%w: key %s has fewer than %d bits", ErrSecret, keyPrivate, minBits)
+	}
+	if err := privatekey.CheckBits(key.N.BitLen()); err != nil {
+		return nil, fmt.Errorf("%w: key %s: %w", ErrSecret, keyPrivate, err)
 	}
 	return key, nil
 }

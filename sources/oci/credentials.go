@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/flotilla-io/flotilla/internal/privatekey"
 )
 
 // Login authenticates to a registry. The zero value is anonymous. It prints as a fixed word, so that no log or error shows it
@@ -147,6 +149,9 @@ func ParseTLS(data map[string][]byte) (*tls.Config, error) {
 		return nil, fmt.Errorf("%w: tls.crt and tls.key are needed together", ErrCredentials)
 	}
 	if len(cert) > 0 {
+		if err := privatekey.CheckText(key); err != nil {
+			return nil, fmt.Errorf("%w: tls.key: %w", ErrCredentials, err)
+		}
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("%w: tls.crt and tls.key are no certificate with its key", ErrCredentials)

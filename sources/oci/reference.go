@@ -7,6 +7,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/flotilla-io/flotilla/policies/pattern"
 )
 
 // scheme begins the URLs of repositories.
@@ -90,9 +92,9 @@ func (r Ref) versions() (versions, error) {
 	if err != nil {
 		return versions{}, fmt.Errorf("%w: spec.ref.semver %q is no range of versions: %w", ErrRef, r.SemVer, err)
 	}
-	filter, err := regexp.Compile(r.SemVerFilter)
+	filter, err := pattern.Compile(r.SemVerFilter)
 	if err != nil {
-		return versions{}, fmt.Errorf("%w: spec.ref.semverFilter %q is no regular expression: %w", ErrRef, r.SemVerFilter, err)
+		return versions{}, fmt.Errorf("%w: spec.ref.semverFilter is %w", ErrRef, err)
 	}
 	return versions{within, filter, r.SemVer}, nil
 }

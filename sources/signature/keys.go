@@ -14,6 +14,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/flotilla-io/flotilla/internal/privatekey"
 )
 
 // ErrKeys means that a Secret does not hold public keys as it should.
@@ -199,7 +201,7 @@ func strong(key ssh.PublicKey) error {
 			break
 		}
 		if public, ok := crypto.CryptoPublicKey().(*rsa.PublicKey); ok && public.N.BitLen() >= fewestBits {
-			return nil
+			return privatekey.CheckBits(public.N.BitLen())
 		}
 		return fmt.Errorf("an RSA key needs %d bits", fewestBits)
 	}
@@ -214,6 +216,8 @@ func mayVouch(key *packet.PublicKey) error {
 	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
 		if bits, err := key.BitLength(); err != nil || bits < fewestBits {
 			return fmt.Errorf("an RSA key needs %d bits", fewestBits)
+		} else if err := privatekey.CheckBits(int(bits)); err != nil {
+			return err
 		}
 	}
 	return nil

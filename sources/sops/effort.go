@@ -1,15 +1,11 @@
 package sops
 
-import (
-	"context"
-	"regexp/syntax"
-)
+import "context"
 
 // Files are written by others: what one may ask for is known before it is done.
 const (
-	// maxPattern is how long a regular expression of a rule may be, in bytes, and maxSteps how many instructions it may have.
+	// maxPattern is how long a regular expression of a rule may be, in bytes.
 	maxPattern = 1000
-	maxSteps   = 2000
 	// maxWork is how many bytes may be looked at for the keys of a file: those on the way to each value, and once more for
 	// each instruction of a rule.
 	maxWork = 64 << 20
@@ -49,19 +45,4 @@ func (o *opening) walk(ctx context.Context, l leaf) error {
 		return errWork
 	}
 	return ctx.Err()
-}
-
-// steps is about how many instructions a regular expression has once its repeats are written out, up to one more than maxSteps.
-func steps(of *syntax.Regexp) int {
-	n := 1
-	if of.Op == syntax.OpLiteral {
-		n = len(of.Rune)
-	}
-	for _, sub := range of.Sub {
-		n = min(n+steps(sub), maxSteps+1)
-	}
-	if of.Op == syntax.OpRepeat {
-		n *= max(of.Min, of.Max, 1)
-	}
-	return min(n, maxSteps+1)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/flotilla-io/flotilla/internal/privatekey"
 )
 
 // ErrKeys means that a Secret does not hold private keys as it should.
@@ -103,7 +105,13 @@ func usable(entity *openpgp.Entity) error {
 	if key := entity.PrivateKey; key != nil && !key.Dummy() {
 		private, locked = true, key.Encrypted
 	}
+	if err := small(entity.PrimaryKey); err != nil {
+		return err
+	}
 	for _, sub := range entity.Subkeys {
+		if err := small(sub.PublicKey); err != nil {
+			return err
+		}
 		if key := sub.PrivateKey; key != nil && !key.Dummy() {
 			private, locked = true, locked || key.Encrypted
 		}
@@ -115,6 +123,15 @@ func usable(entity *openpgp.Entity) error {
 		return errors.New("it has a passphrase, which nobody is here to type: export it without one")
 	}
 	return nil
+}
+
+// small returns an error for a key that takes too long to use.
+func small(key *packet.PublicKey) error {
+	bits, err := key.BitLength()
+	if err != nil {
+		return nil //nolint:nilerr // a kind of key that has one size
+	}
+	return privatekey.CheckBits(int(bits))
 }
 
 // keySize is how long the key is with which the values of a file are encrypted, in bytes.

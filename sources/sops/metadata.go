@@ -1,13 +1,14 @@
 package sops
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flotilla-io/flotilla/policies/pattern"
 )
 
 // metadata is what a file says of how it is encrypted.
@@ -174,21 +175,22 @@ func readRule(text func(key string) string) (rule, error) {
 }
 
 // compile has a rule match by a regular expression, whose repeats are only written out once it is known that they are few.
-func (r *rule) compile(field, pattern string) error {
-	if len(pattern) > maxPattern {
+func (r *rule) compile(field, text string) error {
+	if len(text) > maxPattern {
 		return invalid("sops.%s has more than %d bytes", field, maxPattern)
 	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return invalid("sops.%s is no regular expression", field)
-	}
-	if r.steps = steps(parsed); r.steps > maxSteps {
+	steps, err := pattern.Weigh(text)
+	switch {
+	case errors.Is(err, pattern.ErrTooLarge):
 		return invalid("sops.%s repeats so much that it takes too long: make it shorter", field)
+	case err != nil:
+		return invalid("sops.%s is no regular expression", field)
 	}
-	compiled, err := regexp.Compile(pattern)
+	compiled, err := pattern.Compile(text)
 	if err != nil {
 		return invalid("sops.%s is no regular expression", field)
 	}
+	r.steps = steps
 	r.matches = compiled.MatchString
 	return nil
 }
