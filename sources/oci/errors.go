@@ -35,7 +35,18 @@ var (
 	ErrDigest = errors.New("content differs from its digest")
 	// ErrLayer means that an artifact has no layer such as the one that is asked for.
 	ErrLayer = errors.New("no such layer")
+	// ErrStatus is an answer that nothing else is known about.
+	ErrStatus = errors.New("unexpected answer")
 )
+
+// FailedError says that something went wrong in a registry, which may do better the next time.
+type FailedError struct {
+	// Status is that of HTTP.
+	Status int
+}
+
+// Error names the status.
+func (e *FailedError) Error() string { return fmt.Sprintf("the registry answered HTTP %d", e.Status) }
 
 // BusyError says that a registry wants to be left alone for a while.
 type BusyError struct {

@@ -101,25 +101,30 @@ type registry struct {
 	login      Login
 	clock      clock.PassiveClock
 	client     *http.Client
-	session    session
+	hints      Hints
+	// writes has tokens asked for by which things may be written, too.
+	writes  bool
+	session session
 	// until and status are when, and why, it wants to be left alone.
 	until  time.Time
 	status int
 }
 
-// errStatus is an answer that nothing else is known about.
-var errStatus = errors.New("unexpected answer")
-
-// do sends a request to the registry, with credentials as it wants them, and turns error status codes into errors that callers
-// know.
+// do asks the registry for something.
 func (r *registry) do(ctx context.Context, method string, to *url.URL) (*http.Response, error) {
+	return r.exchange(ctx, Request{Method: method, At: to})
+}
+
+// exchange sends a request to the registry, with credentials as it wants them, and turns error status codes into errors that callers
+// know.
+func (r *registry) exchange(ctx context.Context, q Request) (*http.Response, error) {
 	if left := r.until.Sub(r.clock.Now()); left > 0 {
 		return nil, &BusyError{Status: r.status, After: left.Round(time.Second)}
 	}
 	if err := r.renew(ctx); err != nil {
 		return nil, err
 	}
-	resp, err := r.send(ctx, method, to)
+	resp, err := r.send(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -128,25 +133,27 @@ func (r *registry) do(ctx context.Context, method string, to *url.URL) (*http.Re
 		if err := r.answer(ctx, resp.Header); err != nil {
 			return nil, err
 		}
-		if resp, err = r.send(ctx, method, to); err != nil {
+		if resp, err = r.send(ctx, q); err != nil {
 			return nil, err
 		}
 	}
 	return resp, r.judge(resp)
 }
 
-func (r *registry) send(ctx context.Context, method string, to *url.URL) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
+func (r *registry) send(ctx context.Context, q Request) (*http.Response, error) {
+	req, err := q.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", agent)
 	req.Header.Set("Accept", accepted)
 	req.Header.Set("Accept-Encoding", "identity") // a digest is of what is sent
-	if strings.Contains(to.Path, "/blobs/") {
+	if strings.Contains(q.At.Path, "/blobs/") {
 		req.Header.Set("Accept", "*/*")
 	}
-	r.session.authorize(req, r.login)
+	if sameOrigin(q.At, r.base) { // a registry may have content sent elsewhere, but not the login
+		r.session.authorize(req, r.login)
+	}
 	return r.ask(req)
 }
 
@@ -154,14 +161,14 @@ func (r *registry) send(ctx context.Context, method string, to *url.URL) (*http.
 func (r *registry) ask(req *http.Request) (*http.Response, error) {
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, fault(err)
+		return nil, r.fault(err)
 	}
 	return resp, nil
 }
 
 // judge closes an answer that is none, and returns why.
 func (r *registry) judge(resp *http.Response) error {
-	if resp.StatusCode == http.StatusOK {
+	if resp.StatusCode == http.StatusOK || resp.StatusCode/100 == 2 && writes(resp.Request) {
 		return nil
 	}
 	_ = resp.Body.Close()
@@ -170,29 +177,29 @@ func (r *registry) judge(resp *http.Response) error {
 		r.session = session{} // what was known of it is not so any more
 		return r.denied(code)
 	case http.StatusNotFound:
-		return fmt.Errorf("%w (HTTP %d): check spec.url and spec.ref, and the credentials if the repository is private", ErrNotFound, code)
+		return fmt.Errorf("%w (HTTP %d): %s", ErrNotFound, code, r.hints.Absent)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		busy := &BusyError{Status: code, After: pause(resp.Header.Get("Retry-After"), r.clock.Now())}
 		r.until, r.status = r.clock.Now().Add(busy.After), code
 		return busy
 	default:
 		if code >= http.StatusInternalServerError && code != http.StatusNotImplemented {
-			return fmt.Errorf("the registry answered HTTP %d", code)
+			return &FailedError{Status: code}
 		}
-		return fmt.Errorf("%w: HTTP %d", errStatus, code)
+		return fmt.Errorf("%w: HTTP %d", ErrStatus, code)
 	}
 }
 
 func (r *registry) denied(code int) error {
-	hint := "check the login for the registry in the Secret, and what it may read"
+	hint := r.hints.Denied
 	if r.login.anonymous() {
-		hint = "the registry wants a login, name a Secret that has one for " + r.base.Host + " in spec.secretRef"
+		hint = r.hints.Login
 	}
 	return fmt.Errorf("%w (HTTP %d): %s", ErrUnauthorized, code, hint)
 }
 
 // fault says what went wrong with a request, and nothing of the answer.
-func fault(err error) error {
+func (r *registry) fault(err error) error {
 	var of *url.Error
 	if errors.Is(err, ErrRedirect) && errors.As(err, &of) {
 		return of.Err
@@ -201,9 +208,9 @@ func fault(err error) error {
 	var alert tls.AlertError
 	switch {
 	case errors.Is(found, egress.ErrCertificate):
-		return fmt.Errorf("%w: %w; put the authority in ca.crt of the Secret of spec.certSecretRef", ErrTLS, found)
+		return fmt.Errorf("%w: %w; %s", ErrTLS, found, r.hints.Authority)
 	case errors.Is(found, http.ErrSchemeMismatch):
-		return fmt.Errorf("%w: the server does not speak TLS: spec.insecure is for such", ErrTLS)
+		return fmt.Errorf("%w: the server does not speak TLS: %s is for such", ErrTLS, r.hints.Insecure)
 	case errors.As(found, &alert):
 		return fmt.Errorf("%w: %w", ErrTLS, alert)
 	}

@@ -87,7 +87,7 @@ func FuzzAfter(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, link string) {
-		at := r.path("tags", "list")
+		at := r.Path("tags", "list")
 		next, err := after(at, link)
 		if err == nil && next != nil && (next.Host != at.Host || next.Scheme != at.Scheme || next.Path != at.Path || next.User != nil) {
 			t.Errorf("%q leads to %s", link, next)

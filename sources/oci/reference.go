@@ -133,3 +133,37 @@ func repository(url string) (name.Repository, error) {
 	}
 	return repo, nil
 }
+
+// ParseArtifact reads the address of an artifact, such as oci://ghcr.io/org/app:v1 or oci://ghcr.io/org/app@sha256:…, and returns
+// the URL of its repository, and what it names there. Errors: ErrURL.
+func ParseArtifact(address string) (url string, ref Ref, err error) {
+	wants := func() error {
+		return fmt.Errorf("%w %q: write %shost/repository:tag, or %shost/repository@sha256:digest", ErrURL, address, scheme, scheme)
+	}
+	rest, ours := strings.CutPrefix(address, scheme)
+	if !ours || !strings.Contains(rest, "/") {
+		return "", Ref{}, wants()
+	}
+	rest, digest, named := strings.Cut(rest, "@")
+	if named && !digests.MatchString(digest) { // nor is a login shown that somebody put before the host
+		return "", Ref{}, fmt.Errorf("%w: what stands behind @ is no digest: write %shost/repository@sha256: and 64 hex digits", ErrURL, scheme)
+	}
+	if at := strings.LastIndexByte(rest, ':'); at > strings.LastIndexByte(rest, '/') {
+		if rest, ref.Tag = rest[:at], rest[at+1:]; !tags.MatchString(ref.Tag) {
+			return "", Ref{}, wants()
+		}
+	}
+	ref.Digest = digest
+	if _, err := repository(scheme + rest); err != nil {
+		return "", Ref{}, wants()
+	}
+	return scheme + rest, ref, nil
+}
+
+// CheckTag returns an error for a tag that there cannot be. Errors: ErrRef.
+func CheckTag(tag string) error {
+	if !tags.MatchString(tag) {
+		return fmt.Errorf("%w: %q is no tag: it has letters, digits, and - . _ between them, 128 at most", ErrRef, tag)
+	}
+	return nil
+}

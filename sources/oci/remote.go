@@ -71,6 +71,32 @@ type Access struct {
 	Proxy *url.URL
 	// Insecure speaks HTTP.
 	Insecure bool
+	// Writes says that things will be written, which Send does: the registry is asked for leave to do that from the beginning.
+	Writes bool
+	// Hints are the next steps that errors name.
+	Hints Hints
+}
+
+// Hints are the next steps that errors name: those who read them write things in different places. The zero value names the fields
+// of an OCIRepository.
+type Hints struct {
+	// Login is what to do where a login is wanted and there is none, and Denied where one is not accepted.
+	Login, Denied string
+	// Absent is what to do where something is not found, and Authority where a certificate is not trusted.
+	Absent, Authority string
+	// Insecure is what has HTTP spoken.
+	Insecure string
+}
+
+// fields are the hints of an OCIRepository.
+func fields(host string) Hints {
+	return Hints{
+		Login:     "the registry wants a login, name a Secret that has one for " + host + " in spec.secretRef",
+		Denied:    "check the login for the registry in the Secret, and what it may read",
+		Absent:    "check spec.url and spec.ref, and the credentials if the repository is private",
+		Authority: "put the authority in ca.crt of the Secret of spec.certSecretRef",
+		Insecure:  "spec.insecure",
+	}
 }
 
 // Remote is one repository of a registry. It remembers how the registry wants to be asked, so that the next call asks once; it is
@@ -92,8 +118,13 @@ func NewRemote(address string, access Access, opts Options) (*Remote, error) {
 		base.Scheme = "http"
 	}
 	opts = opts.withDefaults()
+	hints := access.Hints
+	if hints == (Hints{}) {
+		hints = fields(base.Host)
+	}
 	return &Remote{repo: repo, opts: opts, registry: &registry{
 		base: base, repository: repo.RepositoryStr(), login: access.Login, clock: opts.Clock, client: newClient(base, access, opts.Egress),
+		hints: hints, writes: access.Writes,
 	}}, nil
 }
 
@@ -143,14 +174,14 @@ func (r *Remote) about(what string, err error) error {
 
 // digest asks for the digest of a tag.
 func (r *Remote) digest(ctx context.Context, tag string) (string, error) {
-	resp, err := r.registry.do(ctx, http.MethodHead, r.path("manifests", tag))
+	resp, err := r.registry.do(ctx, http.MethodHead, r.Path("manifests", tag))
 	switch {
 	case err == nil:
 		_ = resp.Body.Close()
 		if digest := resp.Header.Get("Docker-Content-Digest"); digests.MatchString(digest) {
 			return digest, nil
 		}
-	case !errors.Is(err, ErrNotFound) && !errors.Is(err, errStatus):
+	case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrStatus):
 		return "", err
 	}
 	// Some registries do not answer HEAD, or leave out the digest.
@@ -167,7 +198,7 @@ func (r *Remote) digest(ctx context.Context, tag string) (string, error) {
 
 // manifest returns a manifest by its tag or its digest, and what the registry says that its digest is.
 func (r *Remote) manifest(ctx context.Context, reference string) (mediaType string, content []byte, digest string, err error) {
-	resp, err := r.registry.do(ctx, http.MethodGet, r.path("manifests", reference))
+	resp, err := r.registry.do(ctx, http.MethodGet, r.Path("manifests", reference))
 	if err != nil {
 		return "", nil, "", err
 	}
@@ -199,29 +230,55 @@ func (r *Remote) highest(ctx context.Context, ref Ref) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	best, seen := "", 0
-	for next := r.path("tags", "list"); next != nil; {
-		var page struct {
-			Tags []string `json:"tags"`
+	best := ""
+	if err := each(ctx, r, func(tag string) { best = within.better(best, tag) }); err != nil {
+		if errors.Is(err, errEndless) {
+			err = fmt.Errorf("%w; name a tag in spec.ref.tag", err)
 		}
-		link, err := r.tags(ctx, next, &page)
-		if err != nil {
-			return "", err
-		}
-		if seen += len(page.Tags); seen > r.opts.Limits.Tags || link != "" && len(page.Tags) == 0 {
-			return "", fmt.Errorf("more than %d tags, or a list without an end: %w; name a tag in spec.ref.tag", r.opts.Limits.Tags, ErrTooLarge)
-		}
-		for _, tag := range page.Tags {
-			best = within.better(best, tag)
-		}
-		if next, err = after(next, link); err != nil {
-			return "", err
-		}
+		return "", err
 	}
 	if best == "" {
 		return "", fmt.Errorf("no version within %q of spec.ref.semver: %w", ref.SemVer, ErrNotFound)
 	}
 	return best, nil
+}
+
+// errEndless is a list of tags that is not read to its end.
+var errEndless = fmt.Errorf("a list without an end: %w", ErrTooLarge)
+
+// Tags returns the tags of the repository, in the registry's order. Errors: those of Resolve, and ErrTooLarge.
+func (r *Remote) Tags(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	var out []string
+	if err := each(ctx, r, func(tag string) { out = append(out, tag) }); err != nil {
+		return nil, r.about("list the tags", err)
+	}
+	return out, nil
+}
+
+// each calls a function with each tag of a repository.
+func each(ctx context.Context, r *Remote, see func(tag string)) error {
+	seen := 0
+	for next := r.Path("tags", "list"); next != nil; {
+		var page struct {
+			Tags []string `json:"tags"`
+		}
+		link, err := r.tags(ctx, next, &page)
+		if err != nil {
+			return err
+		}
+		if seen += len(page.Tags); seen > r.opts.Limits.Tags || link != "" && len(page.Tags) == 0 {
+			return fmt.Errorf("more than %d tags, or %w", r.opts.Limits.Tags, errEndless)
+		}
+		for _, tag := range page.Tags {
+			see(tag)
+		}
+		if next, err = after(next, link); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tags reads one page of tags, and returns the header that leads to the next.
@@ -254,8 +311,8 @@ func after(at *url.URL, link string) (*url.URL, error) {
 	return &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path, RawQuery: to.RawQuery}, nil
 }
 
-// path returns the URL of something in the repository.
-func (r *Remote) path(what, which string) *url.URL {
+// Path returns the URL of something in the repository, for Send.
+func (r *Remote) Path(what, which string) *url.URL {
 	u := *r.registry.base
 	u.Path = "/v2/" + r.registry.repository + "/" + what + "/" + which
 	return &u
@@ -279,14 +336,20 @@ func (r *Remote) Manifest(ctx context.Context, digest string) (Manifest, error) 
 }
 
 func (r *Remote) parsed(ctx context.Context, digest string) (Manifest, *Descriptor, error) {
-	mediaType, content, _, err := r.manifest(ctx, digest)
+	mediaType, content, err := r.verified(ctx, digest)
 	if err != nil {
 		return Manifest{}, nil, err
 	}
-	if digestOf(content) != digest {
-		return Manifest{}, nil, fmt.Errorf("%w: the manifest", ErrDigest)
-	}
 	return parse(mediaType, content)
+}
+
+// verified returns a manifest, which is what its digest says.
+func (r *Remote) verified(ctx context.Context, digest string) (mediaType string, content []byte, err error) {
+	mediaType, content, _, err = r.manifest(ctx, digest)
+	if err == nil && digestOf(content) != digest {
+		err = fmt.Errorf("%w: the manifest", ErrDigest)
+	}
+	return mediaType, content, err
 }
 
 // Layer returns the bytes of a layer, as they were sent: what the digest vouches for. Errors: ErrDigest, ErrTooLarge and those of
@@ -308,7 +371,7 @@ func (r *Remote) blob(ctx context.Context, layer Descriptor) ([]byte, error) {
 	if layer.Size > r.opts.Limits.Layer {
 		return nil, fmt.Errorf("it has more than %d bytes: %w", r.opts.Limits.Layer, ErrTooLarge)
 	}
-	resp, err := r.registry.do(ctx, http.MethodGet, r.path("blobs", layer.Digest))
+	resp, err := r.registry.do(ctx, http.MethodGet, r.Path("blobs", layer.Digest))
 	if err != nil {
 		return nil, err
 	}

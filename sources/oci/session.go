@@ -149,14 +149,14 @@ func (r *registry) identify(ctx context.Context, c challenge) error {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // credentials are on it
 	resp, err := client.Do(req)
 	if err != nil {
-		return fault(err)
+		return r.fault(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return fmt.Errorf("%w: by the server of tokens", ErrRedirect)
 	}
 	if err := r.judge(resp); err != nil {
-		if errors.Is(err, ErrNotFound) || errors.Is(err, errStatus) {
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrStatus) {
 			return r.denied(resp.StatusCode)
 		}
 		return err
@@ -214,9 +214,12 @@ func sameDomain(a, b string) bool {
 
 // tokenRequest is how a token is asked for: with the login, or, where there is an identity token, with that.
 func (r *registry) tokenRequest(ctx context.Context, realm *url.URL, c challenge) (*http.Request, error) {
-	scope := c.scope
+	scope, reads := c.scope, "repository:"+r.repository+":pull"
 	if scope == "" {
-		scope = "repository:" + r.repository + ":pull"
+		scope = reads
+	}
+	if scope == reads && r.writes { // once for all that follows
+		scope += ",push"
 	}
 	values := realm.Query()
 	values.Set("scope", scope)

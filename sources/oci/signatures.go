@@ -110,10 +110,10 @@ func (s Signatures) content(ctx context.Context, layer Descriptor, limit int64) 
 func (s Signatures) referrers(ctx context.Context) ([]Descriptor, error) {
 	var out []Descriptor
 	seen := 0
-	for next := s.remote.path("referrers", s.digest); next != nil; {
+	for next := s.remote.Path("referrers", s.digest); next != nil; {
 		page := document{}
 		link, err := s.remote.tags(ctx, next, &page)
-		if errors.Is(err, ErrNotFound) || errors.Is(err, errStatus) {
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrStatus) {
 			return s.fallback(ctx)
 		}
 		if err != nil {
