@@ -21,7 +21,7 @@ func newElsewhereCommands() []*cobra.Command {
 		{"addons", "there are no addons: estimator and descheduler are parts of flotillad, and search and metrics across clusters are not there yet"},
 		{"plan", "flotilla explain -f FILE says what would become of manifests, and flotilla kubectl diff -f FILE what they would change on the control plane"},
 	}
-	for _, verb := range []string{"autoscale", "auth", "cluster-info", "config", "cp", "debug", "diff", "expose", "proxy", "replace", "rollout", "run", "scale", "set", "wait"} {
+	for _, verb := range []string{"autoscale", "auth", "cluster-info", "config", "cp", "debug", "expose", "proxy", "replace", "rollout", "run", "scale", "set", "wait"} {
 		all = append(all, elsewhere{verb, verb + " is kubectl's: flotilla kubectl " + verb})
 	}
 	var out []*cobra.Command

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/artifacts"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/change"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/inspection"
@@ -22,6 +23,7 @@ var packages = []func(*fleet.Flags) []*cobra.Command{
 	management.Commands(version),
 	overview.Commands,
 	registration.Commands,
+	artifacts.Commands,
 }
 
 // groups are the headings of help in their order, with the commands under each. Commands that are
@@ -34,6 +36,7 @@ var groups = []struct {
 	{"registration", "Cluster Registration Commands:", []string{"join", "unjoin", "token", "register", "unregister"}},
 	{"management", "Cluster Management Commands:", []string{"cordon", "uncordon", "drain", "taint", "prune"}},
 	{"delivery", "Delivery Commands:", []string{"status", "trace", "tree", "events", "reconcile", "suspend", "resume", "rebalance"}},
+	{"artifacts", "Artifact Commands:", []string{"push", "pull", "tag", "list", "diff"}},
 	{"debugging", "Troubleshooting and Debugging Commands:", []string{"attach", "logs", "exec", "port-forward", "describe", "interpret", "validate"}},
 	{"advanced", "Advanced Commands:", []string{"apply", "promote", "top", "patch"}},
 	{"settings", "Settings Commands:", []string{"label", "annotate", "completion"}},

@@ -30,7 +30,7 @@ func TestWhatGoesToKubectl(t *testing.T) {
 
 // TestAVerbOfKubectlAlone: verbs that only kubectl has are answered with flotilla kubectl.
 func TestAVerbOfKubectlAlone(t *testing.T) {
-	for _, verb := range []string{"diff", "scale", "rollout", "config"} {
+	for _, verb := range []string{"replace", "scale", "rollout", "config"} {
 		code, out, errOut := run(t, "flotilla", verb, "-f", "app.yaml")
 		if want := "error: " + verb + " is kubectl's: flotilla kubectl " + verb + "\n"; code != 2 || out != "" || errOut != want {
 			t.Errorf("%s: code %d, %q, error %q, want %q", verb, code, out, errOut, want)
