@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flotilla-io/flotilla/bench/artifacts"
 	"github.com/flotilla-io/flotilla/bench/builds"
 	"github.com/flotilla-io/flotilla/bench/estimator"
 	"github.com/flotilla-io/flotilla/bench/fakes"
@@ -62,7 +63,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,5,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,overrides,sources,agents,tenants,estimator,flap", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, overrides, sources, agents, tenants, estimator, flap")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,5,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,sources,oci,agents,tenants,estimator,flap", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, sources, oci, agents, tenants, estimator, flap")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -210,6 +211,9 @@ func stages(opts options) []stage {
 		{&setup{}, []row{{"a commit to a large repository", []string{"monorepo"}, monorepoTimed}}},
 		{&setup{members: members}, []row{{"a commit with overrides", []string{"overrides"}, overridesTimed}}},
 		{&setup{}, []row{{"sources that do not change", []string{"sources"}, sourcesTimed(polling.Measure)}}},
+		{&setup{}, []row{{"artifacts of a registry", []string{"oci"}, func(ctx context.Context, b *bench, r *results.Report) error {
+			return artifacts.Measure(ctx, artifacts.Fleet{Hub: b.fleet.Hub, Client: b.hub}, r)
+		}}}},
 		{&setup{members: members, hubArgs: []string{"--receiver-address=" + receiverAddress}}, []row{{"a push until it is everywhere", []string{"5"}, sourcesTimed(polling.MeasurePushes)}}},
 		{&setup{}, []row{{"a tenant whose neighbour attacks", []string{"tenants"}, neighbours}}},
 		{&setup{fakes: opts.clusters}, []row{{"agents at rest", []string{"agents"}, idleAgents}}},

@@ -90,6 +90,8 @@ type goPackage struct {
 	GoFiles    []string
 	Imports    []string
 	Deps       []string
+
+	TestImports, XTestImports []string
 }
 
 func TestFloors(t *testing.T) {
@@ -166,7 +168,7 @@ func within(path, place string) bool {
 // packages lists the module's packages with all that they reach.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,Name,GoFiles,Imports,Deps", module+"/...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,Name,GoFiles,Imports,Deps,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError
