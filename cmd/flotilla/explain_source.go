@@ -80,7 +80,7 @@ func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstr
 		return e
 	}
 	id := inventory.IDOf(template)
-	entries, err := inventory.Read(ks.Status.Inventory)
+	entries, err := inventory.Here(ks)
 	if err != nil || !slices.ContainsFunc(entries, func(entry inventory.Entry) bool { return entry.ID == id }) {
 		return e // the labels alone do not make it the owner
 	}

@@ -179,7 +179,7 @@ func holding(obj client.Object) []inventory.Entry {
 	if !ok || ks.Spec.Suspend || ks.DeletionTimestamp != nil {
 		return nil
 	}
-	entries, err := inventory.Read(ks.Status.Inventory)
+	entries, err := inventory.Here(ks)
 	if err != nil {
 		return nil // whoever applies it reports that
 	}

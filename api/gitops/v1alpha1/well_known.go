@@ -114,6 +114,10 @@ const LeavingKey = "gitops.flotilla.io/leaving"
 // another Kustomization is to take them, or may want them.
 const UndecidedKey = "gitops.flotilla.io/undecided"
 
+// PlaceKey in status.history[0].metadata of a Kustomization with spec.kubeConfig is where the objects of its inventory are: the
+// address of an API server, and the name of the Secret that leads there. Without it they are on the control plane.
+const PlaceKey = "gitops.flotilla.io/place"
+
 // PrunedFromAnnotation on the binding of an object that left the revision of its Kustomization are the clusters
 // from which it has been pruned before the others, sorted, between commas: all of the revision that replaces it
 // stands there already. It goes once the object is not leaving any more.

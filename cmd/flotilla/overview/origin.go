@@ -47,7 +47,7 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	case err != nil:
 		return err
 	}
-	if entries, err := inventory.Read(ks.Status.Inventory); err == nil && !slices.ContainsFunc(entries, func(e inventory.Entry) bool { return e.ID == inventory.IDOf(template) }) {
+	if entries, err := inventory.Here(&ks); err == nil && !slices.ContainsFunc(entries, func(e inventory.Entry) bool { return e.ID == inventory.IDOf(template) }) {
 		t.note("Its labels say that Kustomization %s applied it, and that does not know it: the labels may be copied.", key)
 		t.out.Managers = managersOf(template)
 		return nil

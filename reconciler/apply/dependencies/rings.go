@@ -89,7 +89,7 @@ func waitsForHealth(ks, other *kustomizev1.Kustomization) bool {
 	checked := health.Listed(ks)
 	if ks.Spec.Wait {
 		var err error
-		if checked, err = inventory.Read(ks.Status.Inventory); err != nil {
+		if checked, err = inventory.Here(ks); err != nil {
 			return false // whoever applies it reports that
 		}
 	}

@@ -44,7 +44,7 @@ func ownedBy(ctx context.Context, live client.Reader, owner client.ObjectKey, e 
 		return nil, nil // it is another one's, and stays
 	}
 	ids := inventory.Removed(ks.Status)
-	owned, err := inventory.Read(ks.Status.Inventory)
+	owned, err := inventory.Here(ks)
 	if err != nil || !inventory.Deletes(ks) {
 		return ids, nil // its own loop reports what cannot be read
 	}

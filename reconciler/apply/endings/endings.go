@@ -113,7 +113,7 @@ func (r Remover) End(ctx context.Context, ks *kustomizev1.Kustomization, now tim
 func (r Remover) observe(ctx context.Context, e *end) (bool, error) {
 	var err error
 	e.Gone = true
-	if e.owned, err = inventory.Read(e.ks.Status.Inventory); err != nil || len(e.owned) == 0 {
+	if e.owned, err = inventory.Here(e.ks); err != nil || len(e.owned) == 0 {
 		return false, err
 	}
 	if e.Actor, err = r.deps.Actors.Of(e.ks); err != nil {

@@ -183,7 +183,7 @@ func (x *Exchanges) switchedWith(ctx context.Context, q Query, key client.Object
 	if ks.DeletionTimestamp == nil {
 		return []client.ObjectKey{key}, further, nil
 	}
-	owned, err := inventory.Read(ks.Status.Inventory)
+	owned, err := inventory.Here(ks)
 	if err != nil {
 		return []client.ObjectKey{key}, further, nil // whoever deletes it reports that
 	}

@@ -190,7 +190,7 @@ func written(q Query) (rules []rule, templates []selector.Resource) {
 
 // mean reports whether one of the rules means something that a Kustomization holds, or one of its rules one of the templates.
 func (x *Exchanges) mean(ctx context.Context, ks *kustomizev1.Kustomization, rules []rule, templates []selector.Resource) (bool, error) {
-	if ks.Status.Inventory == nil {
+	if ks.Status.Inventory == nil || inventory.PlaceOf(ks.Status) != (inventory.Place{}) {
 		return false, nil
 	}
 	for _, ref := range ks.Status.Inventory.Entries {

@@ -60,7 +60,7 @@ func ofOtherSources(ctx context.Context, hub client.Reader, owner client.ObjectK
 	var out []*kustomizev1.Kustomization
 	for i := range list.Items {
 		ks := &list.Items[i]
-		if i != at && ks.DeletionTimestamp == nil && !ks.Spec.Suspend && ks.Status.Inventory != nil && inventory.SourceOf(ks) != source {
+		if i != at && ks.DeletionTimestamp == nil && !ks.Spec.Suspend && ks.Status.Inventory != nil && inventory.SourceOf(ks) != source && inventory.PlaceOf(ks.Status) == (inventory.Place{}) {
 			out = append(out, ks)
 		}
 	}

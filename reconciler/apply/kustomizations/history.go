@@ -34,7 +34,7 @@ func Written(status *kustomizev1.KustomizationStatus, digest string) {
 }
 
 // standing are the metadata keys that an outcome holds on behalf of the Kustomization. They move to the next outcome.
-var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey, gitopsv1alpha1.TerminatingKey, gitopsv1alpha1.EditedKey}
+var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey, gitopsv1alpha1.TerminatingKey, gitopsv1alpha1.EditedKey, gitopsv1alpha1.PlaceKey}
 
 // Remember adds an outcome to the history of a status, unless it equals the last one. A revision that could not be
 // built adds none, but the next success after it counts as a change; so does one that cannot be built with a new spec.

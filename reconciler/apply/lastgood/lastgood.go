@@ -73,7 +73,7 @@ func (k Keeper) Restore(ctx context.Context, req Request) (Restored, error) {
 	if digest, _ := builder.Digest(objects); digest != req.Record.Objects {
 		return Restored{}, nil
 	}
-	owned, err := inventory.Read(in.Kustomization.Status.Inventory)
+	owned, err := inventory.Here(in.Kustomization)
 	if err != nil {
 		return Restored{}, err
 	}

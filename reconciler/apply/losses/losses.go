@@ -127,6 +127,9 @@ func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory
 		return inventory.Loss{}, err
 	}
 	for _, reached := range append(reach, e) {
+		if err := c.outside(ctx, reached, &out); err != nil {
+			return inventory.Loss{}, err
+		}
 		found, err := c.within(ctx, reached, going, by)
 		if err != nil {
 			return inventory.Loss{}, fmt.Errorf("see what would go with %s: %w", inventory.Describe(reached.ID), err)
@@ -192,7 +195,7 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", inventory.Describe(e.ID), err)
 	}
-	entries, err := inventory.Read(ks.Status.Inventory)
+	entries, err := inventory.Here(&ks)
 	if err != nil {
 		return nil, fmt.Errorf("read the inventory of %s: %w", inventory.Describe(e.ID), err)
 	}
@@ -213,6 +216,37 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 		out = append(append(out, owned), more...)
 	}
 	return out, nil
+}
+
+// outside counts what a Kustomization has applied in a cluster outside of the fleet, if that is deleted with it. Nobody looks there:
+// what is precious counts, whatever is in it.
+func (c *Counter) outside(ctx context.Context, e inventory.Entry, out *inventory.Loss) error {
+	if e.ID.GroupKind != kustomizationKind {
+		return nil
+	}
+	var ks kustomizev1.Kustomization
+	err := c.hub.Get(ctx, client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}, &ks)
+	place := inventory.PlaceOf(ks.Status)
+	if apierrors.IsNotFound(err) || err == nil && (place == (inventory.Place{}) || !inventory.Deletes(&ks)) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", inventory.Describe(e.ID), err)
+	}
+	entries, err := inventory.In(&ks, place)
+	if err != nil {
+		return fmt.Errorf("read the inventory of %s: %w", inventory.Describe(e.ID), err)
+	}
+	for _, owned := range entries {
+		out.Within++
+		if inventory.IsWorkload(owned.ID) {
+			out.Runs++
+		}
+		if inventory.PreciousKind(owned.ID.GroupKind) != "" {
+			out.Precious, out.Contained = true, append(out.Contained, owned.ID)
+		}
+	}
+	return nil
 }
 
 // within counts what lies in a Namespace, is of the kind of a CustomResourceDefinition, or runs in a Cluster. What is

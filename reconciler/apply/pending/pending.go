@@ -143,7 +143,7 @@ func leavesWith(of Refusal) string {
 // holds reports whether the inventory of a Kustomization has another one. The child's labels alone are no evidence that
 // the parent applied it.
 func holds(parent *kustomizev1.Kustomization, child client.ObjectKey) bool {
-	owned, err := inventory.Read(parent.Status.Inventory)
+	owned, err := inventory.Here(parent)
 	return err == nil && slices.Contains(siblings.KeysIn(owned), child)
 }
 

@@ -281,7 +281,7 @@ func last(ks *kustomizev1.Kustomization) (Wants, error) {
 	if ks.Status.LastAppliedRevision == "" {
 		return Wants{}, errors.New("it was never applied")
 	}
-	entries, err := inventory.Read(ks.Status.Inventory)
+	entries, err := inventory.Here(ks)
 	return Wants{Entries: entries}, err
 }
 
@@ -292,7 +292,7 @@ func applied(ks *kustomizev1.Kustomization, at Artifact) map[inventory.ID]bool {
 		at.Revision == "" || ks.Status.LastAppliedRevision != at.Revision {
 		return nil
 	}
-	entries, err := inventory.Read(ks.Status.Inventory)
+	entries, err := inventory.Here(ks)
 	if err != nil {
 		return nil
 	}

@@ -101,7 +101,7 @@ func (k *Keeper) Changed(kind schema.GroupKind, before, after *unstructured.Unst
 
 // Keep brings the status of a suspended Kustomization up to date, and returns when to do so again.
 func (k *Keeper) Keep(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
-	owned, err := inventory.Read(ks.Status.Inventory)
+	owned, err := inventory.Here(ks)
 	if err != nil {
 		owned = nil // its run reports that, once it is resumed
 	}

@@ -199,7 +199,7 @@ func (r retirement) parent(ctx context.Context, cs *gitopsv1alpha1.CommitStatus)
 		}
 		return nil, false, nil
 	}
-	owned, err := inventory.Read(parent.Status.Inventory)
+	owned, err := inventory.Here(parent)
 	if err != nil {
 		return nil, false, nil // its own loop reports that
 	}

@@ -62,7 +62,7 @@ func notReady(ctx context.Context, hub client.Reader, obj client.Object) string 
 	if !is {
 		return ""
 	}
-	entries, err := inventory.Read(ks.Status.Inventory)
+	entries, err := inventory.Here(ks)
 	if err != nil {
 		return "" // the loop reports it
 	}
