@@ -311,6 +311,7 @@ func registerApply(ctx context.Context, f *fleet) error {
 		Config:    f.mgr.GetConfig(),
 		Builder:   builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds)), builder.Options{StrictVariables: f.opts.Revisions.StrictVariables}),
 		Assessor:  f.health(),
+		Egress:    f.opts.Network.Egress,
 		Events:    f.events,
 		Templates: f.templates,
 		Switches:  f.switches,

@@ -95,7 +95,8 @@ var declared = []kind{
 			{in: "decryption", fields: "provider", use: used},
 			{in: "decryption.secretRef", fields: "name", use: used},
 			{in: "decryption", fields: "serviceAccountName", use: refused, why: "it is for keys of clouds"},
-			{fields: "kubeConfig", use: refused, why: "it would be applied here; PropagationPolicies say which clusters get it"},
+			{in: "kubeConfig.secretRef", fields: "key name", use: used, why: "what stands in the kubeconfig alone counts: no programs, files or proxies, and no TLS that is not verified"},
+			{in: "kubeConfig", fields: "configMapRef", use: refused, why: "it is for identities of clouds"},
 		},
 	},
 	{

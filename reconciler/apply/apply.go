@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
@@ -36,12 +37,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
+	"github.com/flotilla-io/flotilla/reconciler/apply/outside"
 	"github.com/flotilla-io/flotilla/reconciler/apply/pending"
 	"github.com/flotilla-io/flotilla/reconciler/apply/pruning"
 	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/suspended"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
+	"github.com/flotilla-io/flotilla/reconciler/apply/target"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -101,6 +104,8 @@ type Deps struct {
 	Builder Builder
 	// Assessor judges health.
 	Assessor Assessor
+	// Egress reaches the clusters of spec.kubeConfig.
+	Egress egress.Dialer
 	// Events records what happened.
 	Events loop.Recorder
 	// Templates reports which templates others delete, and their labels. If nil, such objects wait for the interval.
@@ -155,17 +160,18 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
 	own := kustomizations.New(deps.Hub, deps.Live, opts.Clock)
 	successors := newHeritage(deps, opts.Tenancy, actors, own)
+	targets := target.New(deps.Hub.Scheme(), deps.Egress, opts.Applier)
 	left := remains.New(deps.Assessor, deps.Live, deps.Hub.RESTMapper())
 	return &Reconciler{
 		deps:        deps,
 		opts:        opts,
-		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub), limits: limits.New(deps.Hub, opts.Tenancy)},
+		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub), limits: limits.New(deps.Hub, opts.Tenancy), targets: targets},
 		applier:     applier,
 		actors:      actors,
 		lastApplied: newLastAppliedStates(opts.Clock),
 		lastGood:    keeper{Keeper: lastgood.New(deps.Builder, applier), actors: actors, pending: pending.New(deps.Hub), clock: opts.Clock},
 		own:         own,
-		remover:     remover{endings.New(endings.Deps{Applier: applier, Actors: actors, Siblings: successors.siblings, Losses: lost, Brake: *opts.Brake, Live: deps.Live}), deps.Events},
+		remover:     remover{endings.New(endings.Deps{Applier: applier, Actors: actors, Siblings: successors.siblings, Losses: lost, Brake: *opts.Brake, Live: deps.Live}), outside.Remover{Targets: targets, Actors: actors, Live: deps.Live}, deps.Events},
 		losses:      lost,
 		heritage:    successors,
 		departures:  departures{assessor: deps.Assessor, applier: applier, actors: actors, pruner: pruning.New(deps.Hub), remains: left},
@@ -223,7 +229,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		fresh(computing(r.awaitDependencies)),
 		fresh(computing(r.compare)),
 		fresh(computing(stagemetrics.Phases(r.counts.Build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.Apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.begin), r.apply, r.switcher.finish, r.departures.bring)),
+		r.outside,
+		fresh(stagemetrics.Phases(r.counts.Apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, r.remover.moved, computing(r.switcher.begin), r.apply, r.switcher.finish, r.departures.bring)),
 		r.departures.depart,
 		computing(r.assess),
 		computing(r.departures.replace),
@@ -312,6 +319,7 @@ const (
 type difference struct {
 	inventory.Diff
 	owned []inventory.Entry
+	at    target.Target // the hub, or the cluster of spec.kubeConfig
 }
 
 // leaving is what the Kustomization owns and its revision does not hold any more.
@@ -364,6 +372,7 @@ func computing(phase loop.Phase[state]) loop.Phase[state] {
 func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.lastApplied.forget(key)
 	r.applier.Forget(key)
+	r.before.targets.Forget(key)
 	r.heritage.siblings.Forget(key)
 	r.deps.Builder.Forget(key)
 	r.own.Forget(key)

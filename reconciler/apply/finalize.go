@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/outside"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
@@ -63,13 +64,18 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 // remover deletes what a deleted Kustomization applied, and emits events about what stays.
 type remover struct {
 	endings.Remover
-	events loop.Recorder
+	outside outside.Remover
+	events  loop.Recorder
 }
 
 // end deletes what a Kustomization applied. False means that some of it is still there.
 func (r remover) end(ctx context.Context, s *state) (bool, error) {
+	ends := r.End
+	if inventory.PlaceOf(s.ks.Status) != (inventory.Place{}) {
+		ends = r.outside.End
+	}
 	s.last.waitsForSiblings(inventory.SourceOf(s.ks), true)
-	ending, err := r.End(ctx, s.ks, s.now)
+	ending, err := ends(ctx, s.ks, s.now)
 	s.actor, s.source.revision, s.leaving.undecided = ending.Actor, ending.Revision, ending.Undecided
 	if ending.Stays != "" {
 		r.emit(ctx, s, corev1.EventTypeWarning, meta.PruneFailedReason, ending.Stays)

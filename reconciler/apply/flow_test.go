@@ -500,9 +500,9 @@ func TestRefusedSpecs(t *testing.T) {
 	}{
 		"kubeconfig": {
 			change: func(spec *kustomizev1.KustomizationSpec) {
-				spec.KubeConfig = &meta.KubeConfigReference{SecretRef: &meta.SecretKeyReference{Name: "x"}}
+				spec.KubeConfig = &meta.KubeConfigReference{ConfigMapRef: &meta.LocalObjectReference{Name: "x"}}
 			},
-			reason: kustomizations.ReasonNotSupported, says: "spec.kubeConfig is not supported yet",
+			reason: kustomizations.ReasonNotSupported, says: "spec.kubeConfig.configMapRef is not supported yet: it is for identities of clouds: name a Secret",
 		},
 		"decryption": {
 			change: func(spec *kustomizev1.KustomizationSpec) {

@@ -109,21 +109,7 @@ func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (
 	if len(keys) == 0 {
 		return false, nil
 	}
-	child, found, err := h.own.Read(ctx, keys[0])
-	if err != nil || !found {
-		return false, err
-	}
-	owned, err := inventory.Read(child.Status.Inventory)
-	if err != nil {
-		return false, err
-	}
-	kept, err := h.kept(s)(ctx, child, owned)
-	if err != nil || len(kept) == 0 {
-		return false, err
-	}
-	after := child.DeepCopy()
-	inventory.RecordUndecided(&after.Status, inventory.Sorted(kept))
-	return true, h.own.Publish(ctx, child, after)
+	return h.own.Bequeath(ctx, keys[0], h.kept(s))
 }
 
 // handoverPoll is the pause before looking again whether a sibling has taken what it wants, in case the

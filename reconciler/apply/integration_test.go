@@ -32,6 +32,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
@@ -71,6 +72,7 @@ type world struct {
 	allows    string          // what the next commits' trailers name
 	revision  string          // of all commits; empty: each has its own
 	log       logr.Logger     // the zero value for none
+	egress    egress.Dialer
 }
 
 func newWorld(t testing.TB) *world {
@@ -108,7 +110,7 @@ func newWorldWith(t testing.TB, env *servertest.Env, around func(apply.Builder) 
 
 func newWorldAs(t testing.TB, env *servertest.Env, around func(apply.Builder) apply.Builder, options func(namespace string) apply.Options) *world {
 	t.Helper()
-	w := &world{Env: env, t: t, events: &recorder{}, builds: &countedBuilder{}, around: around}
+	w := &world{Env: env, t: t, events: &recorder{}, builds: &countedBuilder{}, around: around, egress: loopback(t)}
 	w.namespace = w.Namespace(t)
 	w.opts = options(w.namespace)
 	w.open()
@@ -119,6 +121,17 @@ func newWorldAs(t testing.TB, env *servertest.Env, around func(apply.Builder) ap
 func newWorldLogging(t testing.TB, to logr.Logger) *world {
 	t.Helper()
 	w := &world{Env: shared.Env(t), t: t, events: &recorder{}, builds: &countedBuilder{}, log: to}
+	w.namespace = w.Namespace(t)
+	w.opts = apply.Options{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{w.namespace}}}
+	w.open()
+	return w
+}
+
+// newWorldReaching returns such a world, too, whose loop reaches other clusters by another dialer.
+func newWorldReaching(t testing.TB, dialer func(egress.Dialer, *servertest.Env) egress.Dialer) *world {
+	t.Helper()
+	env := shared.Env(t)
+	w := &world{Env: env, t: t, events: &recorder{}, builds: &countedBuilder{}, egress: dialer(loopback(t), env)}
 	w.namespace = w.Namespace(t)
 	w.opts = apply.Options{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{w.namespace}}}
 	w.open()
@@ -161,7 +174,7 @@ func (w *world) start() {
 	}
 	loop, err := apply.New(apply.Deps{
 		Hub: mgr.GetClient(), Live: live, Config: mgr.GetConfig(), Builder: w.builds,
-		Assessor: health.New(health.Deps{Hub: mgr.GetClient(), Live: live}), Events: w.events, Templates: w.templates,
+		Assessor: health.New(health.Deps{Hub: mgr.GetClient(), Live: live}), Events: w.events, Templates: w.templates, Egress: w.egress,
 	}, w.opts)
 	if err != nil {
 		w.t.Fatal(err)

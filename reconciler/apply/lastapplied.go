@@ -90,6 +90,8 @@ type turns struct {
 	unkeptBy int64
 	// moved says that the applied objects count as those of a newer artifact, which the status does not report yet.
 	moved bool
+	// elsewhere says that its objects are in the cluster of spec.kubeConfig: what others delete here is none of them.
+	elsewhere bool
 	// doubts says that a cluster was lost or is back since the health was found out.
 	doubts bool
 	// applies is what a run is about to apply; empty between runs.
@@ -184,6 +186,9 @@ func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) (after
 	}
 	last.mu.Lock()
 	defer last.mu.Unlock()
+	if last.elsewhere {
+		return 0, false
+	}
 	is := func(e inventory.Entry) bool { return e.ID == id }
 	if !slices.ContainsFunc(last.desired, is) && !slices.ContainsFunc(last.applies, is) {
 		return 0, false
@@ -289,7 +294,7 @@ func (m *lastAppliedStates) WaitingForSiblings(source inventory.Source) []client
 func (m *lastApplied) recall(s *state) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.interval = intervals.Drift(s.ks)
+	m.interval, m.elsewhere = intervals.Drift(s.ks), s.ks.Spec.KubeConfig != nil
 	if m.returns.Take(s.now) {
 		m.known, m.missed = false, true
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/target"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
@@ -55,6 +56,7 @@ func run(change ...func(*state)) *state {
 		owner: key, now: noon, last: &lastApplied{}, built: built{"sha256:abc", 7},
 		source:  source{revision: newRevision, digest: "sha256:def"},
 		desired: []inventory.Entry{{ID: configID("a"), Version: "v1"}},
+		diff:    difference{at: target.Target{Applier: applier.New(nil, nil, applier.Options{})}},
 	}
 	for _, c := range change {
 		c(s)

@@ -33,7 +33,7 @@ func (d departures) depart(ctx context.Context, s *state) (loop.Next, error) {
 	if !s.current || len(s.desired) == 0 {
 		return loop.Next{}, nil
 	}
-	owned, err := inventory.Read(s.ks.Status.Inventory)
+	owned, err := inventory.Here(s.ks)
 	if err != nil {
 		return loop.Next{}, err
 	}

@@ -29,7 +29,7 @@ type keeper struct {
 // Runs between the checks repeat that text, so that the status does not alternate.
 func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	record := lastgood.In(s.ks.Status)
-	isSwitched := apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
+	isSwitched := s.ks.Spec.KubeConfig != nil || apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
 	again := record.Artifact == s.source.digest && s.tried // the last good revision is the one that is refused now
 	if refusal == nil || s.current || s.writes != none || isSwitched || !record.Whole() || again || !lastgood.Verified(s.ks.Status, record, s.source.verify) {
 		s.last.unkept = nil

@@ -36,7 +36,7 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || !s.last.moves(s, !awaited) {
 		return loop.Next{}, err
 	}
-	if len(siblings.KeysIn(s.desired)) == 0 {
+	if len(siblings.KeysIn(s.desired)) == 0 && s.ks.Spec.KubeConfig == nil {
 		r.heritage.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired})
 	}
 	if s.yields = !awaited; s.yields {
@@ -87,9 +87,9 @@ func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// observe reads from the hub, by labels, the objects that are owned or wanted.
+// observe reads, by labels, the objects that are owned or wanted.
 func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
-	owned, err := inventory.Read(s.ks.Status.Inventory)
+	owned, err := inventory.In(s.ks, s.diff.at.Place)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -97,18 +97,18 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
-	if s.seen, err = r.applier.Observe(ctx, s.owner, inventory.Union(owned, wanted)); err != nil {
+	if s.seen, err = s.diff.at.Applier.Observe(ctx, s.owner, inventory.Union(owned, wanted)); err != nil {
 		return loop.Next{}, err
 	}
 	s.diff.owned = owned
 	return loop.Next{}, nil
 }
 
-// check compares the revision with the hub. If the hub would not accept one of its objects,
-// the revision is refused as a whole.
+// check compares the revision with the hub, or the cluster of spec.kubeConfig. If that would not accept one of its
+// objects, the revision is refused as a whole.
 func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
-	plan, err := r.applier.Check(ctx, applier.Set{
-		Owner: s.owner, Objects: s.objects, Writer: s.actor, Force: s.ks.Spec.Force, Ignore: applier.IgnoreRules(s.ks),
+	plan, err := s.diff.at.Applier.Check(ctx, applier.Set{
+		Owner: s.owner, Objects: s.objects, Writer: s.diff.at, Force: s.ks.Spec.Force, Ignore: applier.IgnoreRules(s.ks),
 	}, s.seen)
 	if err != nil {
 		return loop.Next{}, classify(ctx, r.actors, s, err)
@@ -130,7 +130,10 @@ func classify(ctx context.Context, who *actors.Actors, s *state, err error) erro
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), who.Explained(ctx, s.actor, err))
+	if !s.diff.at.Outside() { // elsewhere other accounts act
+		err = who.Explained(ctx, s.actor, err)
+	}
+	return loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), err)
 }
 
 // brake refuses a revision that would delete too much, or a precious object, on the hub or in clusters.
@@ -150,52 +153,31 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if err := r.loses(ctx, s, may); err != nil {
+	err = r.losses.Check(ctx, *r.opts.Brake, losses.Removal{
+		Of: s.ks, Revision: s.source.revision, By: losses.Revision{Kept: r.heritage.kept(s), Places: losses.Places(s.plan.Changes)}, May: may,
+		Owned: s.diff.owned, Deleted: s.leaving.Deleted, Desired: s.desired, Stays: s.leaving.Staying(),
+	})
+	if refusal := (*inventory.Refusal)(nil); errors.As(err, &refusal) {
+		s.last.waitsForSiblings(s.source.Source, true) // another Kustomization may still take over what is dropped
+	}
+	if err != nil {
 		return loop.Next{}, err
 	}
 	s.leaving.refused = false
 	return loop.Next{}, withdrawals.LetGo(ctx, r.deps.Hub, revision)
 }
 
-// loses returns an error if a revision drops more than it may. What an earlier revision was allowed to drop does not
-// count again: it is kept only until it is replaced.
-func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowance) error {
-	before := inventory.LetGo(s.ks.Status)
-	dropped, err := r.losses.Staying(ctx, slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return slices.Contains(before, e.ID) }))
-	if err != nil {
-		return err
-	}
-	owned := len(s.diff.owned) - (len(s.leaving.Deleted) - len(dropped))
-	if dropped = inventory.WithoutRegenerated(dropped, s.desired); len(dropped) == 0 {
-		return nil
-	}
-	lost, err := r.losses.Of(ctx, dropped, losses.Revision{Kept: r.heritage.kept(s), Places: losses.Places(s.plan.Changes)})
-	if err != nil {
-		return err
-	}
-	inventory.FlagLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
-	if err := r.opts.Brake.Check(owned, lost, may, s.source.revision); err != nil {
-		s.last.waitsForSiblings(s.source.Source, true) // another Kustomization may still take over what is dropped
-		if refusal := (*inventory.Refusal)(nil); errors.As(err, &refusal) {
-			refusal.Stands = s.ks.Status.LastAppliedRevision == s.source.revision
-		}
-		return loop.Stalled(ReasonPruneBlocked, err)
-	}
-	if err := losses.Homeless(dropped, s.desired, s.source.revision, s.ks.Status.LastAppliedRevision == s.source.revision); err != nil {
-		return loop.Stalled(ReasonPruneBlocked, err)
-	}
-	return nil
-}
-
 // apply writes what differs.
 func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
-	r.lastApplied.takes(s.owner, s.plan.Changes)
-	done, err := r.applier.Apply(ctx, s.plan, s.seen, r.switcher.beforeRules(s))
+	if !s.diff.at.Outside() {
+		r.lastApplied.takes(s.owner, s.plan.Changes)
+	}
+	done, err := s.diff.at.Applier.Apply(ctx, s.plan, s.seen, r.switcher.beforeRules(s))
 	if err != nil {
 		return loop.Next{}, classify(ctx, r.actors, s, err)
 	}
 	if !done {
-		return loop.Next{}, awaitDefinitions(ctx, r.applier, s)
+		return loop.Next{}, awaitDefinitions(ctx, s.diff.at.Applier, s)
 	}
 	return loop.Next{}, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
+	"github.com/flotilla-io/flotilla/reconciler/apply/target"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
@@ -58,6 +59,7 @@ type prerequisites struct {
 	allowCrossNamespace bool
 	dependencies        dependencies.Checker
 	limits              limits.Checker
+	targets             *target.Targets
 }
 
 // refuse ends a run whose spec asks for something unsupported, has an invalid annotation, or exceeds a limit.
@@ -85,6 +87,7 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 		if s.last.takes(s.actor.ServiceAccount) {
 			known.Forget(s.owner)
 		}
+		s.diff.at = target.Target{Client: s.actor, Applier: known}
 		return loop.Next{}, nil
 	}
 }

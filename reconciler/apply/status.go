@@ -73,6 +73,9 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	case s.writes == part:
 		lastgood.Write(status, lastgood.Record{Bytes: max(s.bytes, before.Bytes)})
 	}
+	if s.writes != none {
+		inventory.RecordPlace(status, s.diff.at.Place)
+	}
 	if len(s.taken) > 0 {
 		inventory.Drop(status, s.taken)
 	}
@@ -101,6 +104,10 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 	}
 	status.Inventory = inventory.Record(inventory.Union(s.diff.owned, s.desired))
 	status.LastAttemptedRevision = s.source.revision
+	if s.diff.at.Outside() && len(status.History) == 0 { // where the objects are is written beside an outcome
+		remember(status, s, meta.ProgressingReason, now)
+	}
+	inventory.RecordPlace(status, s.diff.at.Place)
 	return *status
 }
 
@@ -183,20 +190,9 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 	if first && !apimeta.IsStatusConditionTrue(status.Conditions, meta.HealthyCondition) {
 		c.Remove(meta.HealthyCondition) // the timeout counts only once the revision is applied
 	}
-	switch outcome.Class {
-	case loop.ClassStalled:
-		c.Remove(meta.ReconcilingCondition)
-		c.Set(meta.StalledCondition, metav1.ConditionTrue, outcome.Reason, message)
+	if c.Failed(outcome, message, outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver); outcome.Class == loop.ClassStalled {
 		status.ObservedGeneration = s.ks.Generation
-	case loop.ClassRetry, loop.ClassWaiting:
-		c.Remove(meta.StalledCondition)
-		c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
 	}
-	ready := metav1.ConditionFalse
-	if outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver {
-		ready = metav1.ConditionUnknown
-	}
-	c.Set(meta.ReadyCondition, ready, outcome.Reason, message)
 	if outcome.Reason == meta.HealthCheckFailedReason {
 		c.Set(meta.HealthyCondition, metav1.ConditionFalse, outcome.Reason, message)
 		if !s.current {

@@ -64,7 +64,7 @@ func (w switcher) begin(ctx context.Context, s *state) (loop.Next, error) {
 // Kustomization writes.
 func (w switcher) need(ctx context.Context, s *state) error {
 	s.switched.resumed = apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
-	if w.switches == nil {
+	if w.switches == nil || s.diff.at.Outside() {
 		return nil
 	}
 	var err error
@@ -121,7 +121,7 @@ func (w switcher) beforeRules(s *state) func(context.Context) error {
 func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	s.writes = whole
 	var err error
-	if s.switched.pruned, s.leaving.Deleted, err = w.first(ctx, s); err != nil {
+	if s.switched.pruned, s.leaving.Deleted, err = switchover.First(s.leaving.Deleted, func(e inventory.Entry) (bool, error) { return w.heritage.handsOver(ctx, s, e) }); err != nil {
 		return loop.Next{}, err
 	}
 	if err := w.applier.Prune(ctx, s.owner, s.actor, s.switched.pruned, s.seen); err != nil {
@@ -164,23 +164,6 @@ func (w switcher) together(ctx context.Context, s *state) error {
 		w.switches.Join(s.owner, written)
 	}
 	return err
-}
-
-// first divides what is to be deleted into what goes before health is looked at, and the rest.
-func (w switcher) first(ctx context.Context, s *state) (first, rest []inventory.Entry, err error) {
-	first, others := switchover.Rules(s.leaving.Deleted)
-	for _, e := range others {
-		hands, err := w.heritage.handsOver(ctx, s, e)
-		if err != nil {
-			return nil, nil, err
-		}
-		if hands {
-			first = append(first, e)
-		} else {
-			rest = append(rest, e)
-		}
-	}
-	return first, rest, nil
 }
 
 // end ends a switch of a Kustomization, if there is one. leaving is what left it and is not deleted yet.

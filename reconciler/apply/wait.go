@@ -78,11 +78,11 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 
 // judge assesses the health; settled says that nothing was applied lately.
 func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Next, error) {
-	entries, known := s.toAssess(), wakes.Templates(nil)
-	if settled {
+	entries, known := health.Counted(s.ks, s.desired), wakes.Templates(nil)
+	if settled && !s.diff.at.Outside() {
 		known = r.deps.Templates
 	}
-	observed, err := held.Observe(ctx, r.applier, s.owner, entries, s.desired, known)
+	observed, err := held.Observe(ctx, s.diff.at.Applier, s.owner, entries, s.desired, known)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -91,7 +91,7 @@ func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Nex
 		return loop.Next{}, err
 	}
 	found, err := r.deps.Assessor.Assess(ctx, health.Request{
-		Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most, Settled: settled,
+		Entries: entries, Observed: observed, As: s.diff.at, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most, Settled: settled, Outside: s.diff.at.Outside(),
 		At: health.Revision{Source: s.source.Source, Name: s.source.revision},
 	})
 	if err != nil {
@@ -152,24 +152,10 @@ func readyAt(s *state) bool {
 }
 
 // awaited returns the objects whose changes start a run while the Kustomization waits: all of them if something is kept
-// until they are applied, and else those that toAssess returns.
+// until they are applied, and else those that health.Counted returns.
 func (s *state) awaited() []inventory.Entry {
 	if len(s.leaving.kept) > 0 {
-		return s.butItself(s.desired)
+		return health.ButItself(s.ks, s.desired)
 	}
-	return s.toAssess()
-}
-
-// toAssess returns the objects whose health counts: all with spec.wait, and else those in spec.healthChecks.
-func (s *state) toAssess() []inventory.Entry {
-	if s.ks.Spec.Wait {
-		return s.butItself(s.desired)
-	}
-	return s.butItself(health.Listed(s.ks))
-}
-
-// butItself leaves out the Kustomization itself, which may be among its own objects: it would wait for itself.
-func (s *state) butItself(entries []inventory.Entry) []inventory.Entry {
-	itself := inventory.OfKustomization(s.owner)
-	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return e.ID == itself })
+	return health.Counted(s.ks, s.desired)
 }

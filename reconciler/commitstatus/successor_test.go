@@ -368,12 +368,12 @@ func TestHandovers(t *testing.T) {
 			steps: func(h *handover) {
 				h.green(revisionA)
 				h.made("other", revisionA)
-				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.kubeConfig is not supported yet")
+				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.kubeConfig.configMapRef is not supported yet")
 				h.looks()
 				h.applied(revisionA)
 				h.looks()
 			},
-			want: []string{greenA, "a pending: NotSupported: spec.kubeConfig is not supported yet", greenA},
+			want: []string{greenA, "a pending: NotSupported: spec.kubeConfig.configMapRef is not supported yet", greenA},
 		},
 		"its source is another one, of a kind that is not supported": {
 			steps: func(h *handover) {

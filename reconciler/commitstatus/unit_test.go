@@ -90,6 +90,7 @@ func TestJudgement(t *testing.T) {
 		tried      string // last, by its history; empty: it has none
 		generation int64  // beyond the one that was observed
 		suspended  bool
+		outside    bool
 		since      bool // what is refused was asked for since
 		parts      []rollup.Part
 		wantState  gitopsv1alpha1.CommitState
@@ -156,6 +157,18 @@ func TestJudgement(t *testing.T) {
 			conditions: []metav1.Condition{condition("Ready", "True", "ReconciliationSucceeded", "Applied")}, applied: rev,
 			wantState: gitopsv1alpha1.CommitSuccess, wantText: "applied 3 objects on the control plane, none of which goes to a cluster",
 		},
+		"applied in a cluster outside of the fleet": {
+			conditions: []metav1.Condition{condition("Ready", "True", "ReconciliationSucceeded", "Applied")}, applied: rev, outside: true,
+			wantState: gitopsv1alpha1.CommitSuccess, wantText: "applied in the cluster of the Secret prod, outside of the fleet",
+		},
+		"waits for health in a cluster outside of the fleet": {
+			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
+			applied:    old, outside: true, wantState: gitopsv1alpha1.CommitPending, wantText: "applied in the cluster of the Secret prod, outside of the fleet; Running health checks",
+		},
+		"took too long in a cluster outside of the fleet": {
+			conditions: []metav1.Condition{condition("Ready", "False", "HealthCheckFailed", "health check failed after 5m")},
+			applied:    old, outside: true, wantState: gitopsv1alpha1.CommitFailure, wantText: "health check failed after 5m",
+		},
 		"waits for health": {
 			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
 			applied:    old, parts: rolling, wantState: gitopsv1alpha1.CommitPending, wantText: "0/1 clusters ready: east waits for Deployment shop/web 1/2",
@@ -191,6 +204,10 @@ func TestJudgement(t *testing.T) {
 			ks.Generation, ks.Spec.Suspend = tc.generation, tc.suspended
 			if tc.tried != "" {
 				ks.Status.History = meta.History{{Metadata: map[string]string{"revision": tc.tried}}}
+			}
+			if tc.outside {
+				ks.Status.History = meta.History{{}}
+				inventory.RecordPlace(&ks.Status, inventory.Place{Server: "https://prod", Secret: "prod"})
 			}
 			state, text := byConditions(ks, tc.since)
 			if state == "" {

@@ -64,7 +64,7 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	for i := range s.targets {
 		s.targets[i].revision = v.revisionFor(s.targets[i], s.existing[s.targets[i].name])
 	}
-	entries, err := inventory.Read(s.ks.Status.Inventory)
+	entries, err := inventory.Here(s.ks)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -171,7 +171,7 @@ func byRollup(ks *kustomizev1.Kustomization, all rollup.Rollup, parts, owned int
 		return state, description // nobody looks at health any more: what clusters say is all there is
 	}
 	if parts == 0 {
-		state, description = gitopsv1alpha1.CommitSuccess, nothingSent(owned)
+		state, description = gitopsv1alpha1.CommitSuccess, nothingSent(ks, owned)
 	}
 	failed := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	if failed != nil && failed.Reason == meta.HealthCheckFailedReason && state != gitopsv1alpha1.CommitFailure {
@@ -187,7 +187,11 @@ func byRollup(ks *kustomizev1.Kustomization, all rollup.Rollup, parts, owned int
 	return state, description
 }
 
-func nothingSent(owned int) string {
+// nothingSent says of a revision of which nothing goes to clusters of the fleet where it is applied.
+func nothingSent(ks *kustomizev1.Kustomization, owned int) string {
+	if place := inventory.PlaceOf(ks.Status); place != (inventory.Place{}) {
+		return fmt.Sprintf("applied %s, outside of the fleet", place)
+	}
 	if owned == 1 {
 		return "applied 1 object on the control plane, which goes to no cluster"
 	}

@@ -22,6 +22,8 @@ const (
 	NotSupported = "NotSupported"
 	// DependencyCycle says that Kustomizations wait for each other.
 	DependencyCycle = "DependencyCycle"
+	// InvalidKubeConfig says that the Secret of spec.kubeConfig does not lead to a cluster, or in a way that is not allowed.
+	InvalidKubeConfig = "InvalidKubeConfig"
 	// EmptyBuild says that the folder of spec.path holds no manifests.
 	EmptyBuild = "EmptyBuild"
 )
@@ -29,7 +31,7 @@ const (
 // liftable holds the reasons that are about the spec, or an annotation beside it, and whether another revision may lift
 // each while the spec stays as it is.
 var liftable = map[string]bool{
-	acl.AccessDeniedReason: false, InvalidAccount: false, InvalidAnnotation: false, NotSupported: false,
+	acl.AccessDeniedReason: false, InvalidAccount: false, InvalidAnnotation: false, NotSupported: false, InvalidKubeConfig: false,
 	DependencyCycle: true, EmptyBuild: true, inventory.ReasonPathNotFound: true, meta.InvalidCELExpressionReason: true,
 }
 

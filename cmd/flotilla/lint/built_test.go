@@ -74,6 +74,7 @@ func TestObjectsOfTwoKustomizations(t *testing.T) {
 		"it is meant to be in several": {map[string]string{
 			files: strings.Replace(settings, "name: settings", "name: settings, annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}", 1), "fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("fleet", "two", "apps/a", shop),
 		}, nil},
+		"one goes to a cluster outside of the fleet": {map[string]string{files: settings, "fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("fleet", "two", "apps/a", shop, ", kubeConfig: {secretRef: {name: prod}}")}, nil},
 		"its name is not known": {map[string]string{
 			files: strings.Replace(settings, "settings", "\"${name}\"", 1), "fleet.yaml": of("fleet", "one", "./apps/a", shop, vars) + of("fleet", "two", "apps/a", shop, vars),
 		}, []string{strings.Replace(unknown, "NAME", "one", 1), strings.Replace(strings.Replace(unknown, "NAME", "two", 1), ":5:", ":10:", 1)}},

@@ -19,7 +19,8 @@ func TestWhatIsRefusedLater(t *testing.T) {
 		"the identity of a cloud":       {git + ", provider: aws", "spec.provider: aws is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef"},
 		"a GitHub App without its keys": {git + ", provider: github", "spec.provider: github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"},
 		"the same, for a registry":      {oci + ", provider: aws", "spec.provider: is not supported yet: use a login of the registry in spec.secretRef"},
-		"another cluster":               {ks + ", kubeConfig: {secretRef: {name: a}}", "spec.kubeConfig: is not supported yet: propagate to member clusters with a PropagationPolicy"},
+		"another cluster":               {ks + ", kubeConfig: {secretRef: {name: a}}", ""},
+		"another cluster of a cloud":    {ks + ", kubeConfig: {configMapRef: {name: a}}", "spec.kubeConfig.configMapRef: is not supported yet: it is for identities of clouds: name a Secret with a kubeconfig in spec.kubeConfig.secretRef, or join the cluster to the fleet, and propagate to it with a PropagationPolicy"},
 		"keys of a cloud":               {ks + ", decryption: {provider: sops, serviceAccountName: a}", "spec.decryption.serviceAccountName: is not supported yet: it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef"},
 		"neither true nor false":        {strict, `metadata.annotations: the annotation kustomize.flotilla.io/strict-variables is "yes": make it "true" or "false"`},
 	} {

@@ -218,7 +218,7 @@ func (v surveyor) provides(obj *unstructured.Unstructured) {
 // without a finding means that the kind or namespace of obj comes with the set and is not there yet.
 func (v surveyor) comparable(ctx context.Context, obj *unstructured.Unstructured) (bool, *Finding, error) {
 	id, gvk := inventory.IDOf(obj), obj.GroupVersionKind()
-	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes {
+	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes && !v.a.opts.Outside {
 		return false, finding(id, ReasonForbidden, "the namespace %s carries work to the cluster %s and is written by the control plane alone: choose another one", id.Namespace, cluster), nil
 	}
 	mapping, err := v.mapping(gvk)
@@ -226,7 +226,7 @@ func (v surveyor) comparable(ctx context.Context, obj *unstructured.Unstructured
 	case meta.IsNoMatchError(err) && v.kinds[gvk]:
 		return false, v.size(obj), nil
 	case meta.IsNoMatchError(err):
-		return false, finding(id, ReasonUnknownKind, "the control plane does not know the kind %s of %s: %s", gvk.Kind, gvk.GroupVersion(), unknownNext(gvk.Group)), nil
+		return false, finding(id, ReasonUnknownKind, "%s does not know the kind %s of %s: %s", v.a.opts.server(), gvk.Kind, gvk.GroupVersion(), v.a.opts.unknownNext(gvk.Group)), nil
 	case err != nil:
 		return false, nil, fmt.Errorf("look up the kind %s: %w", gvk, err)
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
@@ -264,6 +264,7 @@ func (v surveyor) namespace(ctx context.Context, id inventory.ID) (bool, *Findin
 		switch {
 		case apierrors.IsNotFound(err):
 			problem = finding(id, ReasonNamespaceNotFound, "the namespace %s does not exist: commit it too, or create it", id.Namespace)
+		case apierrors.IsForbidden(err) && v.a.opts.Outside: // the dry run finds out
 		case err != nil:
 			return false, nil, fmt.Errorf("look up the namespace %s: %w", id.Namespace, err)
 		case ns.DeletionTimestamp != nil:
@@ -317,7 +318,7 @@ func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) 
 	err := dryRun(ctx, set.Writer, outcome)
 	if observed == nil && (err != nil || outcome.GetResourceVersion() != "") {
 		found, getErr := a.reader.get(ctx, desired)
-		if getErr != nil {
+		if getErr != nil && !(a.opts.Outside && apierrors.IsForbidden(getErr)) { // what the dry run says is told then
 			return later, nil, getErr
 		}
 		observed = found
@@ -422,8 +423,8 @@ func dryRun(ctx context.Context, writer client.Client, obj *unstructured.Unstruc
 
 // unknownNext returns the next step for a kind that is not served. Some kinds of Flux are not: the control plane
 // does not act on them, but the Flux of a member may.
-func unknownNext(group string) string {
-	if strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+func (o Options) unknownNext(group string) string {
+	if strings.HasSuffix(group, ".toolkit.fluxcd.io") && !o.Outside {
 		return "it is one of Flux's that the control plane does not act on: commit its CustomResourceDefinition and a policy, and the Flux of the clusters does; or leave it to a repository that only they follow"
 	}
 	return "correct it, or commit its CustomResourceDefinition"

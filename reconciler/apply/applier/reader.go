@@ -49,7 +49,11 @@ func (r reader) observe(ctx context.Context, owner types.NamespacedName, entries
 	for i, kind := range kinds {
 		group.Go(func() error {
 			var err error
-			if lists[i], err = r.list(ctx, owner, kind); err != nil {
+			lists[i], err = r.list(ctx, owner, kind)
+			if apierrors.IsForbidden(err) {
+				lists[i], err = r.single(ctx, owner, kind, entries)
+			}
+			if err != nil {
 				return fmt.Errorf("list %s of %s: %w", kind.Kind, owner, err)
 			}
 			return nil
@@ -91,6 +95,31 @@ func (r reader) list(ctx context.Context, owner types.NamespacedName, kind schem
 	list.SetGroupVersionKind(mapping.GroupVersionKind)
 	err = r.hub.List(ctx, &list, client.MatchingLabels(inventory.OwnerLabels(owner)))
 	return list.Items, err
+}
+
+// single returns what list would, of the given entries alone, for a reader that may not list all objects of a kind.
+func (r reader) single(ctx context.Context, owner types.NamespacedName, kind schema.GroupVersionKind, entries []inventory.Entry) ([]unstructured.Unstructured, error) {
+	var out []unstructured.Unstructured
+	for _, e := range entries {
+		if e.ID.GroupKind != kind.GroupKind() {
+			continue
+		}
+		asked := &unstructured.Unstructured{}
+		asked.SetGroupVersionKind(kind)
+		asked.SetNamespace(e.ID.Namespace)
+		asked.SetName(e.ID.Name)
+		found, err := r.get(ctx, asked)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			continue
+		}
+		if by, _ := inventory.OwnerOf(found); by == owner {
+			out = append(out, *found)
+		}
+	}
+	return out, nil
 }
 
 // servedKinds returns the kinds of entries in versions that the hub serves.

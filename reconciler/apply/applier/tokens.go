@@ -25,8 +25,11 @@ func (v surveyor) token(ctx context.Context, obj *unstructured.Unstructured) (*F
 	}
 	err := v.a.reader.hub.Get(ctx, client.ObjectKey(key), &corev1.ServiceAccount{})
 	if apierrors.IsNotFound(err) {
-		return finding(inventory.IDOf(obj), ReasonAccountNotFound, "it is to hold the token of the service account %s, which the control plane does not have, and would be deleted at once: commit the account too, create it, or correct the annotation %s",
-			account, corev1.ServiceAccountNameKey), nil
+		return finding(inventory.IDOf(obj), ReasonAccountNotFound, "it is to hold the token of the service account %s, which %s does not have, and would be deleted at once: commit the account too, create it, or correct the annotation %s",
+			account, v.a.opts.server(), corev1.ServiceAccountNameKey), nil
+	}
+	if apierrors.IsForbidden(err) && v.a.opts.Outside {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up the service account %s: %w", key, err)

@@ -20,7 +20,9 @@ import (
 // prepare removes what is not to be applied from built objects, and sorts them in the order of apply. Errors are
 // build.ErrInvalid, and build.ErrEmpty if no object is left.
 func (in Input) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	objects = slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool { return omissions.Whole(obj, in.Kustomization.Namespace) })
+	objects = slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool {
+		return in.Kustomization.Spec.KubeConfig == nil && omissions.Whole(obj, in.Kustomization.Namespace)
+	})
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("%w but those that install Flux, which the control plane has no use for", build.ErrEmpty)
 	}

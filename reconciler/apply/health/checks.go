@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -13,6 +14,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
@@ -59,6 +61,20 @@ func Listed(ks *kustomizev1.Kustomization) []inventory.Entry {
 		})
 	}
 	return entries
+}
+
+// Counted returns the objects whose health counts: all that a Kustomization has with spec.wait, and else those in spec.healthChecks.
+func Counted(ks *kustomizev1.Kustomization, has []inventory.Entry) []inventory.Entry {
+	if ks.Spec.Wait {
+		return ButItself(ks, has)
+	}
+	return ButItself(ks, Listed(ks))
+}
+
+// ButItself leaves out the Kustomization itself, which may be among its own objects: it would wait for itself.
+func ButItself(ks *kustomizev1.Kustomization, entries []inventory.Entry) []inventory.Entry {
+	itself := inventory.OfKustomization(client.ObjectKeyFromObject(ks))
+	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return e.ID == itself })
 }
 
 // compile compiles the expressions of an assessment, which share one budget.

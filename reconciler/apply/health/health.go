@@ -80,6 +80,9 @@ type Request struct {
 	Runs bool
 	// MaxUnreachable is how many clusters may be silent without counting; see MaxUnreachableOf.
 	MaxUnreachable intstr.IntOrString
+	// Outside says that the objects are in a cluster outside of the fleet: each is judged by its own status. Observed and As are of
+	// that cluster.
+	Outside bool
 	// Settled says that nothing was applied lately: policies are read from the cache.
 	Settled bool
 	// At is the revision whose health is asked for. Kustomizations that follow the same source are progressing until
@@ -106,6 +109,9 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	rules, err := r.compile(ctx, req.Checks)
 	if err != nil {
 		return Assessment{}, err
+	}
+	if req.Outside {
+		return outside(ctx, req, rules)
 	}
 	from := r.Live
 	if req.Settled {

@@ -1,8 +1,11 @@
 package kustomizations
 
 import (
+	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
 // Conditions sets conditions, and moves their transition time only when their
@@ -24,3 +27,21 @@ func (c Conditions) Set(kind string, status metav1.ConditionStatus, reason, mess
 
 // Remove removes a condition.
 func (c Conditions) Remove(kind string) { apimeta.RemoveStatusCondition(c.List, kind) }
+
+// Failed sets Ready, Reconciling and Stalled after a run that ended with an outcome. Passes says that it is part of how a revision is
+// applied: Ready is Unknown then.
+func (c Conditions) Failed(outcome *loop.Error, message string, passes bool) {
+	switch outcome.Class {
+	case loop.ClassStalled:
+		c.Remove(meta.ReconcilingCondition)
+		c.Set(meta.StalledCondition, metav1.ConditionTrue, outcome.Reason, message)
+	case loop.ClassRetry, loop.ClassWaiting:
+		c.Remove(meta.StalledCondition)
+		c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+	}
+	ready := metav1.ConditionFalse
+	if passes {
+		ready = metav1.ConditionUnknown
+	}
+	c.Set(meta.ReadyCondition, ready, outcome.Reason, message)
+}

@@ -12,8 +12,8 @@ const sopsProvider = "sops"
 // Unsupported returns the first field that asks for something unsupported, and what to do instead; empty for none.
 func Unsupported(spec kustomizev1.KustomizationSpec) (field, instead string) {
 	switch {
-	case spec.KubeConfig != nil:
-		return "spec.kubeConfig", "propagate to member clusters with a PropagationPolicy"
+	case spec.KubeConfig != nil && spec.KubeConfig.ConfigMapRef != nil:
+		return "spec.kubeConfig.configMapRef", "it is for identities of clouds: name a Secret with a kubeconfig in spec.kubeConfig.secretRef, or join the cluster to the fleet, and propagate to it with a PropagationPolicy"
 	case spec.Decryption != nil && spec.Decryption.Provider != sopsProvider:
 		return "spec.decryption.provider " + spec.Decryption.Provider, "use " + sopsProvider
 	case spec.Decryption != nil && spec.Decryption.ServiceAccountName != "":

@@ -71,6 +71,24 @@ func Rules(entries []inventory.Entry) (rules, rest []inventory.Entry) {
 	return rules, rest
 }
 
+// First divides what is to be deleted into what goes before health is looked at, and the rest: rules go first, and what hands objects
+// over to others.
+func First(deleted []inventory.Entry, handsOver func(inventory.Entry) (bool, error)) (first, rest []inventory.Entry, err error) {
+	first, others := Rules(deleted)
+	for _, e := range others {
+		hands, err := handsOver(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		if hands {
+			first = append(first, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	return first, rest, nil
+}
+
 // isRule reports whether a kind is a propagation or override policy.
 func isRule(kind schema.GroupKind) bool {
 	stage := inventory.StageOf(kind)

@@ -215,7 +215,8 @@ func (d *Deletions) Referred(ctx context.Context, kind string, key client.Object
 	}
 }
 
-// referredBy lists the ConfigMaps and Secrets that a build reads: those of variables, and that of keys.
+// referredBy lists the ConfigMaps and Secrets that a run reads: those of variables, that of keys, and that which leads to
+// another cluster.
 func referredBy(spec kustomizev1.KustomizationSpec) []string {
 	var out []string
 	if post := spec.PostBuild; post != nil {
@@ -225,6 +226,9 @@ func referredBy(spec kustomizev1.KustomizationSpec) []string {
 	}
 	if spec.Decryption != nil && spec.Decryption.SecretRef != nil {
 		out = append(out, "Secret/"+spec.Decryption.SecretRef.Name)
+	}
+	if spec.KubeConfig != nil && spec.KubeConfig.SecretRef != nil {
+		out = append(out, "Secret/"+spec.KubeConfig.SecretRef.Name)
 	}
 	return out
 }

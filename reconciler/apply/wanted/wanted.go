@@ -69,11 +69,12 @@ func (b Builds) Differs(ctx context.Context, ks *kustomizev1.Kustomization, at s
 }
 
 // Eligible returns the siblings.Eligible of what rules allow: one of another namespace may take
-// over only if it acts as the control plane, or its tenant could keep others' objects.
+// over only if it acts as the control plane, or its tenant could keep others' objects. One with spec.kubeConfig
+// takes nothing over that is here.
 func Eligible(rules tenancy.Rules) siblings.Eligible {
 	return func(ks *kustomizev1.Kustomization, namespace string) bool {
 		foreign := inventory.SourceOf(ks).Namespace != ks.Namespace && !rules.AllowCrossNamespace
-		if unsupported, _ := kustomizations.Unsupported(ks.Spec); unsupported != "" || foreign {
+		if unsupported, _ := kustomizations.Unsupported(ks.Spec); unsupported != "" || foreign || ks.Spec.KubeConfig != nil {
 			return false
 		}
 		return ks.Namespace == namespace || rules.Of(actors.Subject(ks)).Privileged()

@@ -139,6 +139,9 @@ func (b *building) build(ctx context.Context, ks *kustomizev1.Kustomization, fro
 		return r
 	}
 	r.Objects, r.Err = builder.FromFiles(ctx, b.by, tree, builder.Input{Kustomization: ks, As: b.in.Values, Encrypted: withheld})
+	if ks.Spec.KubeConfig != nil { // they go to a cluster outside of the fleet, where other rules hold: that they can be built is all that is known
+		r.Objects = nil
+	}
 	return r
 }
 
