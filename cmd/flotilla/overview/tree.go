@@ -171,7 +171,8 @@ func (g *grower) kustomization(ctx context.Context, ks *kustomizev1.Kustomizatio
 	if judged.State != situation.Ready {
 		node.Text += "  " + standing.Attempted(ks, judged.Message)
 	}
-	entries, err := inventory.Read(ks.Status.Inventory)
+	node.Text = strings.TrimSuffix(node.Text+"  "+standing.Elsewhere(ks), "  ")
+	entries, err := inventory.Here(ks)
 	if err != nil {
 		return node, fmt.Errorf("read the inventory of Kustomization %s/%s: %w", ks.Namespace, ks.Name, err)
 	}

@@ -131,6 +131,8 @@ func statusSays(ks *kustomizev1.Kustomization, id inventory.ID) string {
 		return fmt.Sprintf("It left %s by revision %s, or one before.", of, shown(ks.Status.LastAttemptedRevision))
 	case slices.Contains(inventory.Removed(ks.Status), id):
 		return fmt.Sprintf("It left %s by revision %s, or one before, and clusters may still hold it: it goes there, too.", of, shown(ks.Status.LastAttemptedRevision))
+	case owned && inventory.PlaceOf(ks.Status) != (inventory.Place{}):
+		return fmt.Sprintf("%s applies it %s, at revision %s, and not here: that cluster is outside of the fleet.", of, inventory.PlaceOf(ks.Status), shown(ks.Status.LastAppliedRevision))
 	case owned:
 		return fmt.Sprintf("%s applies it, at revision %s, and it is not there: somebody else deleted it, or it has yet to be applied. flotilla reconcile kustomization %s -n %s brings it.",
 			of, shown(ks.Status.LastAttemptedRevision), ks.Name, ks.Namespace)

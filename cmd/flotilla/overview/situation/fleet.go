@@ -120,8 +120,9 @@ type Kustomization struct {
 	Revision string `json:"revision,omitempty"`
 	State    State  `json:"state"`
 	Message  string `json:"message,omitempty"`
-	// Objects is how many objects it owns on the control plane.
-	Objects int `json:"objects"`
+	// Objects is how many objects it owns on the control plane, or in the cluster of the Secret Outside, which is not of the fleet.
+	Objects int    `json:"objects"`
+	Outside string `json:"outside,omitempty"`
 	// Clusters counts the clusters in which its templates run; a cluster is ready
 	// if all of them are ready there.
 	Clusters Count `json:"clusters"`

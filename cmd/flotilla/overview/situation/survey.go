@@ -193,10 +193,13 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 		out.State = Suspended
 		s.asides.halt(kustomizev1.KustomizationKind, ks.Namespace, ks.Name)
 	}
+	out.Outside = inventory.PlaceOf(ks.Status).Secret
 	if entries, err := inventory.Read(ks.Status.Inventory); err == nil { // what an invalid inventory owns is not known
 		out.Objects = len(entries)
 		for _, e := range entries {
-			s.owned[len(s.fleet.Kustomizations)] = append(s.owned[len(s.fleet.Kustomizations)], e.ID)
+			if out.Outside == "" {
+				s.owned[len(s.fleet.Kustomizations)] = append(s.owned[len(s.fleet.Kustomizations)], e.ID)
+			}
 		}
 	}
 	s.leaving[len(s.fleet.Kustomizations)] = ks.DeletionTimestamp != nil

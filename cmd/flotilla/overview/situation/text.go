@@ -232,6 +232,9 @@ func (f Fleet) kustomizations(opts TextOptions) table {
 	for i := range f.Kustomizations {
 		k := &f.Kustomizations[i]
 		cells := []string{k.Namespace, k.Name, excerpt.ShortRevision(k.Revision), k.State.word(), k.Clusters.text(), fmt.Sprint(k.Objects), k.Source}
+		if k.Outside != "" {
+			cells[4] = "outside"
+		}
 		if opts.Wide {
 			cells = append(cells, k.Path, k.Message)
 		}

@@ -5,6 +5,7 @@
 package standing
 
 import (
+	"fmt"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Revision returns the revision whose objects are on the control plane, healthy or not; empty where none is known.
@@ -30,6 +32,21 @@ func Revision(ks *kustomizev1.Kustomization) string {
 		return ks.Status.LastAttemptedRevision
 	}
 	return ks.Status.LastAppliedRevision
+}
+
+// Elsewhere returns a text about the objects of a Kustomization that are in a cluster outside of the fleet; empty if they are on the
+// control plane.
+func Elsewhere(ks *kustomizev1.Kustomization) string {
+	place := inventory.PlaceOf(ks.Status)
+	entries, err := inventory.In(ks, place)
+	switch {
+	case place == (inventory.Place{}), err != nil:
+		return ""
+	case len(entries) == 1:
+		return fmt.Sprintf("1 object %s, outside of the fleet", place)
+	default:
+		return fmt.Sprintf("%d objects %s, outside of the fleet", len(entries), place)
+	}
 }
 
 // Attempted adds to the message of a Kustomization which revision that is about, where it is not the

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // TestRevision: the revision is the one whose objects are on the control plane, whatever became of them.
@@ -57,5 +58,30 @@ func TestWhichRevisionFails(t *testing.T) {
 	ks.Status.LastAppliedRevision = ks.Status.LastAttemptedRevision
 	if got := standing.Attempted(ks, "fine"); got != "fine" {
 		t.Errorf("of the one that stands it says %q", got)
+	}
+}
+
+// TestWhereObjectsAre: objects outside of the fleet are told, as nothing else shows them.
+func TestWhereObjectsAre(t *testing.T) {
+	entries := func(n int) *kustomizev1.ResourceInventory {
+		return &kustomizev1.ResourceInventory{Entries: []kustomizev1.ResourceRef{{ID: "shop_a__ConfigMap", Version: "v1"}, {ID: "shop_b__ConfigMap", Version: "v1"}}[:n]}
+	}
+	prod := inventory.Place{Server: "https://prod", Secret: "prod"}
+	for name, tc := range map[string]struct {
+		in   inventory.Place
+		has  int
+		want string
+	}{
+		"on the control plane":         {has: 2},
+		"one in a cluster outside":     {in: prod, has: 1, want: "1 object in the cluster of the Secret prod, outside of the fleet"},
+		"several in a cluster outside": {in: prod, has: 2, want: "2 objects in the cluster of the Secret prod, outside of the fleet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{History: meta.History{{Digest: "1"}}, Inventory: entries(tc.has)}}
+			inventory.RecordPlace(&ks.Status, tc.in)
+			if got := standing.Elsewhere(ks); got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

@@ -121,6 +121,9 @@ func KustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case "HandingOver":
 		return "see the Kustomizations that it names: flotilla get kustomizations -A"
 	case fluxmeta.HealthCheckFailedReason, fluxmeta.ProgressingReason:
+		if place := inventory.PlaceOf(ks.Status); place != (inventory.Place{}) {
+			return "see the objects that it names " + place.String() + ", which is outside of the fleet"
+		}
 		return "see which objects: flotilla tree kustomization/" + object
 	case "PruneBlocked":
 		return blockedNext(ks, ready.Message, "put it right and commit")
