@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/git/note"
 )
 
 // notes writes statuses as Git notes.
@@ -50,7 +51,7 @@ func (n *notes) Post(ctx context.Context, status Status) error {
 	if err != nil {
 		return err
 	}
-	entry := git.NoteLine{Context: status.Context, State: string(status.State), Description: status.Description}
+	entry := note.Line{Context: status.Context, State: string(status.State), Description: status.Description}
 	if status.TargetURL != "" {
 		entry.Description += " " + status.TargetURL
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/git/note"
 )
 
 func (f *fixture) note(commit string) string {
@@ -24,7 +25,7 @@ func TestWriteNote(t *testing.T) {
 	remote := f.remote(f.url, git.Credentials{}, git.Options{})
 	write := func(context, state, description string) bool {
 		t.Helper()
-		wrote, err := remote.WriteNote(t.Context(), commit, git.NoteLine{Context: context, State: state, Description: description}, someone)
+		wrote, err := remote.WriteNote(t.Context(), commit, note.Line{Context: context, State: state, Description: description}, someone)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func TestWriteNoteKeepsWhatOthersWrote(t *testing.T) {
 	f.git("notes", "--ref=flotilla", "add", "-m", "written by hand\nci: green", commit)
 	f.git("push", "--quiet", "origin", "refs/notes/flotilla")
 	remote := f.remote(f.url, git.Credentials{}, git.Options{})
-	if _, err := remote.WriteNote(t.Context(), commit, git.NoteLine{Context: "web", State: "success"}, someone); err != nil {
+	if _, err := remote.WriteNote(t.Context(), commit, note.Line{Context: "web", State: "success"}, someone); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("ci: green\nweb: success\nwritten by hand", f.note(commit)); diff != "" {
@@ -76,7 +77,7 @@ func TestWriteNoteAtOnce(t *testing.T) {
 	for i := range writers {
 		remote := f.remote(f.url, git.Credentials{}, git.Options{})
 		wg.Go(func() {
-			_, err := remote.WriteNote(t.Context(), commit, git.NoteLine{Context: fmt.Sprintf("app-%d", i), State: "success"}, someone)
+			_, err := remote.WriteNote(t.Context(), commit, note.Line{Context: fmt.Sprintf("app-%d", i), State: "success"}, someone)
 			errs <- err
 		})
 	}
@@ -111,7 +112,7 @@ func TestWriteNoteAmongMany(t *testing.T) {
 	remote := f.remote(f.url, git.Credentials{}, git.Options{})
 	fresh := f.commit("fresh", nil)
 	for _, commit := range []string{f.git("rev-parse", "main~300"), fresh} {
-		if _, err := remote.WriteNote(t.Context(), commit, git.NoteLine{Context: "web", State: "success"}, someone); err != nil {
+		if _, err := remote.WriteNote(t.Context(), commit, note.Line{Context: "web", State: "success"}, someone); err != nil {
 			t.Fatal(err)
 		}
 		if got := f.note(commit); !strings.HasPrefix(got, "web: success") {
@@ -131,7 +132,7 @@ func TestWriteNoteOverSSH(t *testing.T) {
 	server := newSSHServer(t, f.root, host, client.PublicKey())
 	secret := map[string]string{"identity": string(identity), "known_hosts": string(server.knownHosts(host.PublicKey()))}
 	remote := f.remote(server.url("app"), credentials(t, server.url("app"), secret), git.Options{})
-	if _, err := remote.WriteNote(t.Context(), commit, git.NoteLine{Context: "web", State: "success", Description: "3/3"}, someone); err != nil {
+	if _, err := remote.WriteNote(t.Context(), commit, note.Line{Context: "web", State: "success", Description: "3/3"}, someone); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.note(commit); got != "web: success 3/3" {
@@ -144,10 +145,10 @@ func FuzzParseNote(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		note := git.ParseNote([]byte(text)).With(git.NoteLine{Context: "ctx", State: "success", Description: text})
-		again := git.ParseNote([]byte(note.String()))
-		if again.String() != note.String() {
-			t.Errorf("a note does not read back: %q, then %q", note.String(), again.String())
+		first := note.Parse([]byte(text)).With(note.Line{Context: "ctx", State: "success", Description: text})
+		again := note.Parse([]byte(first.String()))
+		if again.String() != first.String() {
+			t.Errorf("a note does not read back: %q, then %q", first.String(), again.String())
 		}
 	})
 }

@@ -7,18 +7,17 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/storage/memory"
 
+	"github.com/flotilla-io/flotilla/sources/git/draft"
+	"github.com/flotilla-io/flotilla/sources/git/note"
 	"github.com/flotilla-io/flotilla/sources/git/pack"
 	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
@@ -33,29 +32,29 @@ type Signature struct {
 const pushAttempts = 5
 
 // ReadNote returns the note of a commit; it is empty if there is none.
-func (r *Remote) ReadNote(ctx context.Context, commit string) (Note, error) {
+func (r *Remote) ReadNote(ctx context.Context, commit string) (note.Note, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	if err := checkCommit(commit); err != nil {
-		return Note{}, err
+		return note.Note{}, err
 	}
 	notes, err := r.notes(ctx)
 	if err != nil {
-		return Note{}, r.wrap(ctx, "read notes", err)
+		return note.Note{}, r.wrap(ctx, "read notes", err)
 	}
 	defer notes.close()
-	_, note, err := notes.find(commit)
+	_, found, err := notes.find(commit)
 	if err != nil {
-		return Note{}, r.wrap(ctx, "read notes", err)
+		return note.Note{}, r.wrap(ctx, "read notes", err)
 	}
-	return note, nil
+	return found, nil
 }
 
 // WriteNote sets one context's line in the note of a commit and keeps all others.
 // It reads, changes and pushes the notes; if somebody else moved the ref in the
 // meantime it starts over, and after a few attempts returns ErrConflict. It
 // reports whether anything was written.
-func (r *Remote) WriteNote(ctx context.Context, commit string, line NoteLine, by Signature) (bool, error) {
+func (r *Remote) WriteNote(ctx context.Context, commit string, line note.Line, by Signature) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	if err := checkCommit(commit); err != nil {
@@ -77,26 +76,26 @@ func (r *Remote) wrapIf(ctx context.Context, what string, err error) error {
 	return r.wrap(ctx, what, err)
 }
 
-func (r *Remote) writeNoteOnce(ctx context.Context, commit string, line NoteLine, by Signature) (bool, error) {
+func (r *Remote) writeNoteOnce(ctx context.Context, commit string, line note.Line, by Signature) (bool, error) {
 	notes, err := r.notes(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer notes.close()
-	at, note, err := notes.find(commit)
+	at, before, err := notes.find(commit)
 	if err != nil {
 		return false, err
 	}
-	text := note.With(line).String()
-	if text == note.String() {
+	text := before.With(line).String()
+	if text == before.String() {
 		return false, nil
 	}
-	w := &treeWriter{objects: memory.NewStorage(), from: notes.pack}
-	root, err := w.put(notes.root, strings.Split(at, "/"), text)
+	w := draft.Upon(notes.pack)
+	root, err := w.Put(notes.root, strings.Split(at, "/"), text)
 	if err != nil {
 		return false, err
 	}
-	tip, err := w.commit(root, notes.tip, by)
+	tip, err := w.Commit(root, notes.tip, object.Signature{Name: by.Name, Email: by.Email, When: by.When})
 	if err != nil {
 		return false, err
 	}
@@ -141,10 +140,10 @@ func (r *Remote) notes(ctx context.Context) (*notesTree, error) {
 
 // find returns the path of a commit's note and its content, or the path for a new
 // one and an empty note.
-func (n *notesTree) find(commit string) (string, Note, error) {
-	paths := notePaths(commit)
+func (n *notesTree) find(commit string) (string, note.Note, error) {
+	paths := note.Paths(commit)
 	if n.pack == nil {
-		return paths[0], Note{}, nil
+		return paths[0], note.Note{}, nil
 	}
 	t := &Tree{pack: n.pack, root: n.root, dirs: map[string][]object.TreeEntry{}}
 	home := paths[0]
@@ -152,7 +151,7 @@ func (n *notesTree) find(commit string) (string, Note, error) {
 		entry, err := t.entry(p)
 		if err == nil {
 			content, err := n.pack.Blob(entry.Hash)
-			return p, ParseNote(content), err
+			return p, note.Parse(content), err
 		}
 		// A new note goes into the deepest directory for it that exists.
 		if dir := path.Dir(p); dir != "." {
@@ -161,101 +160,12 @@ func (n *notesTree) find(commit string) (string, Note, error) {
 			}
 		}
 	}
-	return home, Note{}, nil
-}
-
-// treeWriter creates new objects based on the transferred ones.
-type treeWriter struct {
-	objects *memory.Storage
-	from    *pack.Pack
-	made    []plumbing.Hash
-}
-
-// put writes a copy of a tree in which the file at a path has the given text, and
-// returns its hash. A zero tree is empty.
-func (w *treeWriter) put(tree plumbing.Hash, at []string, text string) (plumbing.Hash, error) {
-	var entries []object.TreeEntry
-	var err error
-	if !tree.IsZero() {
-		if entries, err = w.from.Tree(tree); err != nil {
-			return plumbing.ZeroHash, err
-		}
-	}
-	entry := object.TreeEntry{Name: at[0], Mode: filemode.Regular}
-	i := slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == at[0] })
-	if len(at) > 1 {
-		var child plumbing.Hash
-		if i >= 0 {
-			child = entries[i].Hash
-		}
-		entry.Mode = filemode.Dir
-		entry.Hash, err = w.put(child, at[1:], text)
-	} else {
-		entry.Hash, err = w.add(plumbing.BlobObject, []byte(text))
-	}
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if i >= 0 {
-		entries[i] = entry
-	} else {
-		entries = append(entries, entry)
-	}
-	slices.SortFunc(entries, func(a, b object.TreeEntry) int { return strings.Compare(sortName(a), sortName(b)) })
-	return w.encode(&object.Tree{Entries: entries})
-}
-
-// sortName returns what Git orders a tree's entries by.
-func sortName(e object.TreeEntry) string {
-	if e.Mode == filemode.Dir {
-		return e.Name + "/"
-	}
-	return e.Name
-}
-
-func (w *treeWriter) commit(root, parent plumbing.Hash, by Signature) (plumbing.Hash, error) {
-	who := object.Signature{Name: by.Name, Email: by.Email, When: by.When}
-	c := &object.Commit{Author: who, Committer: who, Message: "Notes added by flotilla\n", TreeHash: root}
-	if !parent.IsZero() {
-		c.ParentHashes = []plumbing.Hash{parent}
-	}
-	return w.encode(c)
-}
-
-func (w *treeWriter) encode(o interface {
-	Encode(plumbing.EncodedObject) error
-}) (plumbing.Hash, error) {
-	encoded := w.objects.NewEncodedObject()
-	if err := o.Encode(encoded); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return w.store(encoded)
-}
-
-func (w *treeWriter) add(kind plumbing.ObjectType, content []byte) (plumbing.Hash, error) {
-	encoded := w.objects.NewEncodedObject()
-	encoded.SetType(kind)
-	out, err := encoded.Writer()
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if _, err := out.Write(content); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return w.store(encoded)
-}
-
-func (w *treeWriter) store(encoded plumbing.EncodedObject) (plumbing.Hash, error) {
-	hash, err := w.objects.SetEncodedObject(encoded)
-	if err == nil && !slices.Contains(w.made, hash) {
-		w.made = append(w.made, hash)
-	}
-	return hash, err
+	return home, note.Note{}, nil
 }
 
 // push moves a ref from one commit to another, or returns ErrConflict if the ref
 // has moved since it was read.
-func (r *Remote) push(ctx context.Context, ref string, from, to plumbing.Hash, w *treeWriter) error {
+func (r *Remote) push(ctx context.Context, ref string, from, to plumbing.Hash, w *draft.Draft) error {
 	return r.converse(ctx, receivePack, func(c *conversation) error {
 		if c.greeting.Refs.At[ref] != from {
 			return ErrConflict
@@ -266,7 +176,7 @@ func (r *Remote) push(ctx context.Context, ref string, from, to plumbing.Hash, w
 			return err
 		}
 		var objects bytes.Buffer
-		if _, err := packfile.NewEncoder(&objects, w.objects, false).Encode(w.made, 0); err != nil {
+		if err := w.Pack(&objects); err != nil {
 			return err
 		}
 		req.Packfile = io.NopCloser(&objects)

@@ -1,11 +1,9 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/flotilla-io/flotilla/sources/git/entry"
 	"github.com/flotilla-io/flotilla/sources/git/pack"
 	"github.com/flotilla-io/flotilla/sources/git/signed"
 )
@@ -102,35 +101,35 @@ func (t *Tree) Close() error {
 
 // Open opens a file or a directory.
 func (t *Tree) Open(name string) (fs.File, error) {
-	entry, err := t.entry(name)
+	of, err := t.entry(name)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	info := treeInfo{tree: t, name: path.Base(name), entry: entry}
+	info := t.info(path.Base(name), of)
 	if info.IsDir() {
 		entries, err := t.ReadDir(name)
 		if err != nil {
 			return nil, err
 		}
-		return &openDir{info: info, entries: entries}, nil
+		return info.OpenDir(entries), nil
 	}
 	content, err := t.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	return &openFile{info: info, Reader: bytes.NewReader(content)}, nil
+	return info.Open(content), nil
 }
 
 // ReadFile returns a file's content.
 func (t *Tree) ReadFile(name string) ([]byte, error) {
-	entry, err := t.entry(name)
+	of, err := t.entry(name)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
-	if !isFile(entry.Mode) {
+	if !entry.IsFile(of.Mode) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
 	}
-	content, err := t.pack.Blob(entry.Hash)
+	content, err := t.pack.Blob(of.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
@@ -145,13 +144,22 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	out := make([]fs.DirEntry, 0, len(entries))
 	for _, e := range entries {
-		out = append(out, fs.FileInfoToDirEntry(treeInfo{tree: t, name: e.Name, entry: e}))
+		out = append(out, fs.FileInfoToDirEntry(t.info(e.Name, e)))
 	}
 	return out, nil
 }
 
-func isFile(m filemode.FileMode) bool {
-	return m == filemode.Regular || m == filemode.Executable || m == filemode.Deprecated
+// SubmoduleCommit is what the fs.FileInfo of a submodule has as its Sys.
+type SubmoduleCommit = entry.SubmoduleCommit
+
+func (t *Tree) info(name string, of object.TreeEntry) entry.Info {
+	return entry.Info{Base: name, Entry: of, Committed: t.Committed, Length: func() int64 {
+		encoded, err := t.pack.Object(of.Hash)
+		if err != nil {
+			return 0
+		}
+		return encoded.Size()
+	}}
 }
 
 // entry finds a name by walking down from the root.
@@ -222,102 +230,5 @@ func (t *Tree) missing(ctx context.Context, wanted func(file string) bool, most 
 			}
 		}
 	}
-	return out, nil
-}
-
-// treeInfo describes an entry; it looks up the size only when Size is called.
-type treeInfo struct {
-	tree  *Tree
-	name  string
-	entry object.TreeEntry
-}
-
-// Name returns the entry's base name.
-func (i treeInfo) Name() string { return i.name }
-
-// Size returns a file's size in bytes; 0 for anything else.
-func (i treeInfo) Size() int64 {
-	if !isFile(i.entry.Mode) {
-		return 0
-	}
-	encoded, err := i.tree.pack.Object(i.entry.Hash)
-	if err != nil {
-		return 0
-	}
-	return encoded.Size()
-}
-
-// Mode returns the type and permissions of the entry; submodules are irregular.
-func (i treeInfo) Mode() fs.FileMode {
-	switch i.entry.Mode {
-	case filemode.Dir:
-		return fs.ModeDir | 0o755
-	case filemode.Executable:
-		return 0o755
-	case filemode.Symlink:
-		return fs.ModeSymlink | 0o777
-	case filemode.Regular, filemode.Deprecated:
-		return 0o644
-	default:
-		return fs.ModeIrregular
-	}
-}
-
-// ModTime returns when the commit was made.
-func (i treeInfo) ModTime() time.Time { return i.tree.Committed }
-
-// IsDir reports whether the entry is a directory.
-func (i treeInfo) IsDir() bool { return i.entry.Mode == filemode.Dir }
-
-// SubmoduleCommit is the commit of a submodule, in lower-case hex.
-type SubmoduleCommit string
-
-// Sys returns the SubmoduleCommit of a submodule, and nil of anything else.
-func (i treeInfo) Sys() any {
-	if i.entry.Mode == filemode.Submodule {
-		return SubmoduleCommit(i.entry.Hash.String())
-	}
-	return nil
-}
-
-type openFile struct {
-	*bytes.Reader
-	info treeInfo
-}
-
-// Stat describes the file.
-func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-
-// Close does nothing.
-func (f *openFile) Close() error { return nil }
-
-type openDir struct {
-	info    treeInfo
-	entries []fs.DirEntry
-}
-
-// Stat describes the directory.
-func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
-
-// Read fails: a directory has no content.
-func (d *openDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errors.New("is a directory")}
-}
-
-// Close does nothing.
-func (d *openDir) Close() error { return nil }
-
-// ReadDir returns the next n entries, or all with n <= 0.
-func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	switch {
-	case n <= 0:
-		n = len(d.entries)
-	case len(d.entries) == 0:
-		return nil, io.EOF
-	default:
-		n = min(n, len(d.entries))
-	}
-	out := d.entries[:n]
-	d.entries = d.entries[n:]
 	return out, nil
 }
