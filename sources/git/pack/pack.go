@@ -35,6 +35,7 @@ type Pack struct {
 	objects *packfile.Packfile
 	count   int
 	size    int64 // unpacked
+	length  int64 // of the file
 	more    *Pack // what was transferred later; nil for nothing
 }
 
@@ -112,6 +113,9 @@ func (p *Pack) fill(stream io.Reader, limits Limits) error {
 		return err
 	}
 	if err := out.Flush(); err != nil {
+		return fmt.Errorf("spool transfer: %w", err)
+	}
+	if p.length, err = p.file.Seek(0, io.SeekEnd); err != nil {
 		return fmt.Errorf("spool transfer: %w", err)
 	}
 	if _, err := p.file.Seek(0, io.SeekStart); err != nil {

@@ -26,6 +26,9 @@ type Wanted struct {
 	Depth int
 	// Have leaves out what is in the history of this commit; zero for none. It needs version 2.
 	Have plumbing.Hash
+	// There leaves out what the trees of these commits have, whose history is not there; objects may be deltas of it. It
+	// needs version 2, and Shallow.
+	There []plumbing.Hash
 }
 
 // EncodeFetch writes the request for the wanted objects.
@@ -40,11 +43,20 @@ func (g *Greeting) EncodeFetch(w io.Writer, want Wanted) error {
 	for _, hash := range want.Objects {
 		out.text("want " + hash.String())
 	}
+	if len(want.There) > 0 {
+		out.text("thin-pack")
+	}
+	for _, hash := range want.There {
+		out.text("shallow " + hash.String())
+	}
 	if want.Shallow {
 		out.text("deepen 1")
 	}
 	if want.Depth > 0 {
 		out.text(fmt.Sprintf("deepen %d", want.Depth))
+	}
+	for _, hash := range want.There {
+		out.text("have " + hash.String())
 	}
 	if !want.Have.IsZero() {
 		out.text("have " + want.Have.String())

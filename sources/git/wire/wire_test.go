@@ -137,6 +137,13 @@ func TestRequests(t *testing.T) {
 			want: pkt("command=fetch\n") + pkt("agent=git/flotilla\n") + pkt("object-format=sha1\n") + "0001" + pkt("no-progress\n") + pkt("ofs-delta\n") +
 				pkt("want "+one+"\n") + pkt("want "+two+"\n") + pkt("deepen 1\n") + pkt("filter blob:none\n") + pkt("done\n") + "0000",
 		},
+		"what two trees do not have": {
+			write: func(w io.Writer) error {
+				return bare.EncodeFetch(w, wire.Wanted{Objects: []plumbing.Hash{hash1}, Shallow: true, There: []plumbing.Hash{hash2, hash1}})
+			},
+			want: pkt("command=fetch\n") + "0001" + pkt("no-progress\n") + pkt("ofs-delta\n") + pkt("want "+one+"\n") + pkt("thin-pack\n") +
+				pkt("shallow "+two+"\n") + pkt("shallow "+one+"\n") + pkt("deepen 1\n") + pkt("have "+two+"\n") + pkt("have "+one+"\n") + pkt("done\n") + "0000",
+		},
 		"all history from a server that can do little": {
 			write: func(w io.Writer) error { return bare.EncodeFetch(w, wire.Wanted{Objects: []plumbing.Hash{hash1}}) },
 			want:  pkt("command=fetch\n") + "0001" + pkt("no-progress\n") + pkt("ofs-delta\n") + pkt("want "+one+"\n") + pkt("done\n") + "0000",
