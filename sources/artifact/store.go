@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,6 +93,12 @@ func NewStore(dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open artifact store: %w", err)
 	}
 	return s, nil
+}
+
+// Beside returns a folder in the directory of a Store for what is no artifact, and may be lost, and why nothing more should be stored, if
+// that is so. The store neither makes it nor looks into it.
+func Beside(s *Store, name string) (dir string, full func() error) {
+	return filepath.Join(s.root.Name(), name), s.opts.DiskFull
 }
 
 // Close closes the directory.

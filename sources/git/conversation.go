@@ -45,7 +45,8 @@ type conversation struct {
 	connection
 	greeting *wire.Greeting
 	limits   Limits
-	spool    string // the folder for transfers
+	spool    string            // the folder for transfers
+	upon     *io.SectionReader // the pack that transfers are put upon; nil for none
 }
 
 // converse opens a connection and passes it to do. Where an earlier greeting was
@@ -117,14 +118,19 @@ func (c *conversation) branches(ctx context.Context) wire.Refs {
 func (c *conversation) transfer(ctx context.Context, want wire.Wanted) (*pack.Pack, error) {
 	var p *pack.Pack
 	err := c.receive(ctx, want, func(stream io.Reader) (err error) {
-		p, err = pack.Receive(stream, c.spool, c.packLimits())
+		if c.upon != nil {
+			if stream, err = pack.Onto(c.upon, c.upon.Size(), stream); err != nil {
+				return err
+			}
+		}
+		p, err = pack.Receive(stream, c.spool, c.limits.pack())
 		return err
 	})
 	return p, err
 }
 
-func (c *conversation) packLimits() pack.Limits {
-	return pack.Limits{Objects: c.limits.Objects, Object: c.limits.Object, Unpacked: c.limits.Unpacked}
+func (l Limits) pack() pack.Limits {
+	return pack.Limits{Objects: l.Objects, Object: l.Object, Unpacked: l.Unpacked}
 }
 
 // receive passes the stream of the transfer of the wanted objects to take.
@@ -194,7 +200,7 @@ func (c *conversation) addFiles(ctx context.Context, t *Tree, wanted func(file s
 		return err
 	}
 	return c.receive(ctx, wire.Wanted{Objects: missing}, func(stream io.Reader) error {
-		return t.pack.Add(stream, c.spool, c.packLimits())
+		return t.pack.Add(stream, c.spool, c.limits.pack())
 	})
 }
 

@@ -28,7 +28,9 @@ type Credentials struct {
 	TLS *tls.Config
 
 	// tlsDigest is of what TLS was made from; empty for none.
-	tlsDigest  []byte
+	tlsDigest []byte
+	// sshDigest is of the public key of the signer, and of knownHosts; empty for none.
+	sshDigest  []byte
 	signer     ssh.Signer
 	knownHosts []byte
 }
@@ -158,6 +160,8 @@ func (c *Credentials) readSSH(secret map[string][]byte) error {
 	case err != nil:
 		return errors.New("key identity is not a private SSH key, or the key password does not open it")
 	}
+	digest := sha256.Sum256(fmt.Appendf(nil, "%q %q", c.signer.PublicKey().Marshal(), c.knownHosts))
+	c.sshDigest = digest[:]
 	return nil
 }
 

@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -31,6 +32,19 @@ func Compare(ctx context.Context, r *Remote, before string, now Commit) (lineage
 	if before == now.Hash {
 		return lineage.Ahead, nil
 	}
+	if r.opts.Kept == nil || r.opts.Since.IsZero() {
+		return compare(ctx, r, before, now)
+	}
+	type question struct {
+		of          identity
+		before, now string
+		timeout     time.Duration
+	}
+	key := question{identityOfAll(r), before, now.Hash, r.opts.Timeout}
+	return r.opts.Kept.compared.Get(ctx, key, r.opts.Since, func(ctx context.Context) (lineage.Relation, error) { return compare(ctx, r, before, now) })
+}
+
+func compare(ctx context.Context, r *Remote, before string, now Commit) (lineage.Relation, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	var out lineage.Relation

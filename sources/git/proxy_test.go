@@ -135,7 +135,7 @@ func TestProxies(t *testing.T) {
 		"TLS to a host that the proxy does not": {url: "https://git.example.com/app.git", owner: newForwarding(t, "127.0.0.1:1"), want: []string{"git.example.com:443"}, err: egress.ErrProxyRefuses},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts := git.Options{Kept: git.NewKept(), Egress: egress.Dialer{Networks: loopback, LookupNetIP: noNames}}
+			opts := git.Options{Kept: git.NewKept(git.KeptOptions{}), Egress: egress.Dialer{Networks: loopback, LookupNetIP: noNames}}
 			used := tc.environment
 			if tc.environment != nil {
 				opts.Egress.Proxies = func(*url.URL) (*url.URL, error) { return tc.environment.url(), nil }

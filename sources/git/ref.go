@@ -43,6 +43,8 @@ type Commit struct {
 	// pointer is the name that the revision shows: the short name, unless Ref.Name
 	// was set.
 	pointer string
+	// listed means that the remote has just said that Reference leads there.
+	listed bool
 }
 
 // Revision returns the value of status.artifact.revision for the commit.

@@ -62,9 +62,13 @@ type Options struct {
 	// Proxy is the proxy of the repository's owner; nil for none. It comes before
 	// those that Egress has. See egress.ParseProxy.
 	Proxy *url.URL
-	// Kept has connections of earlier Remotes; nil means that each operation opens
-	// its own.
+	// Kept has what earlier Remotes have opened and learned; nil means that each
+	// operation begins with nothing.
 	Kept *Kept
+	// Since lets Resolve take what others have resolved with Kept, of the same
+	// repository with the same credentials, if they asked after this time. Zero means
+	// that nobody else's counts.
+	Since time.Time
 }
 
 // defaultTimeout is Flux's.
@@ -132,6 +136,19 @@ func (r *Remote) Resolve(ctx context.Context, ref Ref) (Commit, error) {
 	if c, ok, err := ref.fixed(); ok || err != nil {
 		return c, err
 	}
+	if r.opts.Kept == nil || r.opts.Since.IsZero() {
+		return resolve(ctx, r, ref)
+	}
+	type question struct {
+		of      identity
+		ref     Ref
+		timeout time.Duration
+	}
+	key := question{identityOfAll(r), ref, r.opts.Timeout}
+	return r.opts.Kept.resolved.Get(ctx, key, r.opts.Since, func(ctx context.Context) (Commit, error) { return resolve(ctx, r, ref) })
+}
+
+func resolve(ctx context.Context, r *Remote, ref Ref) (Commit, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	var commit Commit
@@ -153,34 +170,49 @@ func (r *Remote) Resolve(ctx context.Context, ref Ref) (Commit, error) {
 	if fault != nil {
 		return Commit{}, r.wrap(ctx, "resolve", fault)
 	}
+	commit.listed = true
 	return commit, nil
 }
 
-// Fetch transfers one commit's tree. The caller must close the Tree. Errors: as
-// Resolve.
+// Fetch transfers one commit's tree, or what is new in it where Kept has objects of the
+// repository. The caller must close the Tree. Errors: as Resolve.
 func (r *Remote) Fetch(ctx context.Context, c Commit) (*Tree, error) {
-	return r.fetch(ctx, c, byHash, byHistory)
+	return r.fetch(ctx, c, stock{wanted: anything}, byHash, byHistory)
 }
+
+func anything(string) bool { return true }
 
 // FetchSome transfers one commit's tree, and of its files only the wanted ones
 // where the server can leave out the others. Those cannot be read then. The caller
 // must close the Tree. Errors: as Resolve.
 func (r *Remote) FetchSome(ctx context.Context, c Commit, wanted func(file string) bool) (*Tree, error) {
-	return r.fetch(ctx, c, without(wanted), byHash, byHistory)
+	return r.fetch(ctx, c, stock{some: true, wanted: wanted}, without(wanted), byHash, byHistory)
 }
 
 // fetch requests a commit in one way after the other: a server may refuse what it
 // says that it can do, or a commit that no ref points at.
-func (r *Remote) fetch(ctx context.Context, c Commit, ways ...way) (*Tree, error) {
+func (r *Remote) fetch(ctx context.Context, c Commit, near stock, ways ...way) (*Tree, error) {
 	if err := checkCommit(c.Hash); err != nil {
 		return nil, r.wrap(ctx, "fetch", err)
+	}
+	near.remote = r
+	end, err := near.begin(ctx, c)
+	if err != nil {
+		return nil, r.wrap(ctx, "fetch", err)
+	}
+	defer end()
+	if t := near.tree(ctx, c); t != nil {
+		return t, nil
+	}
+	if near.kept != nil && !near.kept.Grown(near.kept.Pack().Size()) {
+		ways = append([]way{near.changes}, ways...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	var t *Tree
-	var err error
 	for _, request := range ways {
 		err = r.converse(ctx, uploadPack, func(conv *conversation) (err error) {
+			near.usable = conv.greeting.V2
 			t, err = request(ctx, conv, c)
 			return err
 		})
@@ -192,6 +224,7 @@ func (r *Remote) fetch(ctx context.Context, c Commit, ways ...way) (*Tree, error
 	if err != nil {
 		return nil, r.wrap(ctx, "fetch "+c.Revision().Short(), refusal(err))
 	}
+	near.keep(ctx, c, t)
 	return t, nil
 }
 

@@ -68,7 +68,7 @@ func TestResolve(t *testing.T) {
 func TestResolveAsksOnce(t *testing.T) {
 	f := newFixture(t)
 	f.commit("one", map[string]string{"a.yaml": "one\n"})
-	opts := git.Options{Kept: git.NewKept()}
+	opts := git.Options{Kept: git.NewKept(git.KeptOptions{})}
 	for _, want := range []int64{2, 1, 1} { // at first, what the server can do
 		before := f.server.Requests()
 		if _, err := f.remote(f.url, git.Credentials{}, opts).Resolve(t.Context(), git.Ref{Branch: "main"}); err != nil {

@@ -81,7 +81,7 @@ func TestAPollOfManyRefsIsSmall(t *testing.T) {
 	tip := f.commit("one", map[string]string{"a.yaml": "one\n"})
 	f.packedRefs("refs/pull/%06d/head", 100_000, tip)
 	count := &wireCount{}
-	kept := git.NewKept()
+	kept := git.NewKept(git.KeptOptions{})
 	remote := func() *git.Remote { // as the loop has a new one each time
 		return f.remote(f.url, git.Credentials{}, git.Options{Egress: count.dialer(), Kept: kept})
 	}
@@ -180,7 +180,7 @@ func TestServersOfAllVersions(t *testing.T) {
 			if strings.HasPrefix(name, "openssh") && tc.url == "" {
 				t.Skip("there is no sshd: install openssh-server")
 			}
-			remote := f.remote(tc.url, credentials(t, tc.url, tc.secret), git.Options{Kept: git.NewKept()})
+			remote := f.remote(tc.url, credentials(t, tc.url, tc.secret), git.Options{Kept: git.NewKept(git.KeptOptions{})})
 			got := map[string]string{}
 			for _, ref := range []git.Ref{{Branch: "main"}, {SemVer: "1.x"}, {Name: "HEAD"}, {Tag: "v1.0.0"}, {Branch: "main", Commit: old}, {Commit: old}, {Branch: "dev"}} {
 				commit, err := remote.Resolve(t.Context(), ref)
@@ -341,7 +341,7 @@ func TestWhatIsKeptIsDoubted(t *testing.T) {
 		front.ServeHTTP(w, r)
 	}))
 	defer s.Close()
-	kept := git.NewKept()
+	kept := git.NewKept(git.KeptOptions{})
 	for _, step := range []struct {
 		mode string
 		want error
@@ -369,7 +369,7 @@ func TestKeptConnectionsAreOfOneIdentity(t *testing.T) {
 	defer s.Close()
 	count := &wireCount{}
 	url := s.URL + "/app.git"
-	opts := git.Options{Kept: git.NewKept(), Egress: count.dialer()}
+	opts := git.Options{Kept: git.NewKept(git.KeptOptions{}), Egress: count.dialer()}
 	owner := credentials(t, url, map[string]string{"username": "bot", "password": canary})
 	for range 3 {
 		if err := fetchMain(t.Context(), f.remote(url, owner, opts)); err != nil {
@@ -406,7 +406,7 @@ func TestAKeptConnectionThatEnds(t *testing.T) {
 		front.ServeHTTP(w, r)
 	}))
 	defer s.Close()
-	kept := git.NewKept()
+	kept := git.NewKept(git.KeptOptions{})
 	for range 3 {
 		commit, err := f.remote(s.URL+"/app.git", git.Credentials{}, git.Options{Kept: kept}).Resolve(t.Context(), git.Ref{Branch: "main"})
 		if err != nil || commit.Hash != tip {

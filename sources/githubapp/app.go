@@ -48,6 +48,9 @@ func (App) String() string { return "(GitHub App)" }
 // GoString returns a fixed text, so that the key is not printed.
 func (App) GoString() string { return "(GitHub App)" }
 
+// Digest is of all that the App is, its key among it.
+func (a App) Digest() [sha256.Size]byte { return a.digest }
+
 // ErrSecret means that the Secret's keys cannot be used.
 var ErrSecret = errors.New("unusable GitHub App")
 

@@ -92,7 +92,7 @@ func (s *state) outcome() string {
 // connect finds out the credentials and creates the Remote. It opens no connection, but for a token of a GitHub App.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	opts := r.opts.Git
-	opts.Timeout = defaultTimeout
+	opts.Timeout, opts.Since = defaultTimeout, r.wishes.since(s.object, s.interval)
 	if s.object.Spec.Timeout != nil {
 		opts.Timeout = s.object.Spec.Timeout.Duration
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/git/objects"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
 
@@ -70,6 +71,7 @@ type Reconciler struct {
 	events fetching.Recorder
 	opts   Options
 	runs   *runs.Runs
+	wishes *wishes
 	counts fetching.Counts
 	users  users
 	limits fetching.Limiter
@@ -99,12 +101,13 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 		opts.Jitter = fetching.Jitter
 	}
 	if opts.Git.Kept == nil {
-		opts.Git.Kept = git.NewKept()
+		folder, full := artifact.Beside(store, "git")
+		opts.Git.Kept = git.NewKept(git.KeptOptions{Clock: opts.Clock, Objects: objects.New(objects.Options{Dir: folder, DiskFull: full, Clock: opts.Clock})})
 	}
 	includes := includer{hub, store}
 	collector := collector{includes, opts.Limits}
 	return &Reconciler{
-		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind),
+		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), wishes: newWishes(opts.Clock), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind),
 		users:  users{store: store, opts: opts, collector: collector, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}},
 		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub, githubapp.NewTokens(opts.Clock)}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
 	}
@@ -121,7 +124,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepository").
-		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(gitopsv1alpha1.LFSAnnotation, gitopsv1alpha1.RollbackProtectionAnnotation))).
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(gitopsv1alpha1.LFSAnnotation, gitopsv1alpha1.RollbackProtectionAnnotation), r.wishes.Predicate())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(r.includes.users), builder.WithPredicates(concerning{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
