@@ -214,6 +214,7 @@ func (f *fetcher) transfer(ctx context.Context, at place, commit string) (*git.T
 	if !origin.Same(at.url, f.origin) {
 		cred = git.Credentials{}
 		opts.Egress = origin.Beyond(ctx, opts.Egress, f.origin)
+		opts.Kept = nil // what others have opened there may lead further than this may
 	}
 	remote, err := git.NewRemote(at.url.String(), cred, opts)
 	if err != nil {

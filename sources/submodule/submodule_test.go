@@ -298,4 +298,11 @@ func TestAPublicRepositoryLeadsNowhereElse(t *testing.T) {
 	if got, err := files(t, submodule.Source{URL: "http://git.example/inward.git", Options: git.Options{Egress: reach}}, inward); !errors.Is(err, egress.ErrNotAllowed) {
 		t.Errorf("a submodule in our network: %v, %v", got, err)
 	}
+	kept := git.NewKept(git.KeptOptions{})
+	if _, err := files(t, submodule.Source{URL: s.URL("lib"), Options: git.Options{Egress: reach, Kept: kept}}, lib); err != nil { // as another repository
+		t.Fatal(err)
+	}
+	if got, err := files(t, submodule.Source{URL: "http://git.example/inward.git", Options: git.Options{Egress: reach, Kept: kept}}, inward); !errors.Is(err, egress.ErrNotAllowed) {
+		t.Errorf("a submodule in our network, to which there is a connection: %v, %v", got, err)
+	}
 }
