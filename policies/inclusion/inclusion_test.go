@@ -159,3 +159,41 @@ func TestTexts(t *testing.T) {
 		})
 	}
 }
+
+// TestOrigin: a file is of the include that leads to the folder nearest to it.
+func TestOrigin(t *testing.T) {
+	r := &sourcev1.GitRepository{}
+	for _, include := range []sourcev1.GitRepositoryInclude{
+		{GitRepositoryRef: meta.LocalObjectReference{Name: "base"}, FromPath: "deploy", ToPath: "vendor"},
+		{GitRepositoryRef: meta.LocalObjectReference{Name: "db"}, ToPath: "./vendor/db/"},
+		{GitRepositoryRef: meta.LocalObjectReference{Name: "one"}, FromPath: "a/one.yaml", ToPath: "one.yaml"},
+		{GitRepositoryRef: meta.LocalObjectReference{Name: "plain"}},
+		{GitRepositoryRef: meta.LocalObjectReference{Name: "all"}, ToPath: "."},
+	} {
+		r.Spec.Include = append(r.Spec.Include, include)
+		r.Status.ObservedInclude = append(r.Status.ObservedInclude, include)
+		r.Status.IncludedArtifacts = append(r.Status.IncludedArtifacts, &meta.Artifact{Revision: "main@sha1:" + include.GitRepositoryRef.Name})
+	}
+	type found struct{ By, Revision, There string }
+	for file, want := range map[string]found{
+		"vendor/web.yaml":     {"base", "main@sha1:base", "deploy/web.yaml"},
+		"vendor/db/a/db.yaml": {"db", "main@sha1:db", "a/db.yaml"},
+		"vendor/dbs/db.yaml":  {"base", "main@sha1:base", "deploy/dbs/db.yaml"},
+		"one.yaml":            {"one", "main@sha1:one", "a/one.yaml"},
+		"plain/x.yaml":        {"plain", "main@sha1:plain", "x.yaml"},
+		"app/web.yaml":        {}, // of the repository itself, or of the one that is all over it
+		"vendored/web.yaml":   {},
+	} {
+		var got found
+		if by, of, there := inclusion.Origin(r, file); by != nil {
+			got = found{by.GitRepositoryRef.Name, of.Revision, there}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+	r.Status.IncludedArtifacts = nil
+	if by, _, _ := inclusion.Origin(r, "plain/x.yaml"); by != nil {
+		t.Error("there is an origin before anything was included")
+	}
+}

@@ -61,6 +61,7 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	if t.out.Commit != nil {
 		t.out.File.LastChange = clone.LastChange(ctx, ".", t.out.Commit.Hash(), t.out.File.Path)
 	}
+	t.out.File.From(source)
 	return nil
 }
 

@@ -75,6 +75,14 @@ func TestTrace(t *testing.T) {
 				{Cluster: "west", Replicas: 1, Work: work("west"), State: situation.Ready, Applied: "yes", Health: "Healthy", Member: &lineage.Member{Error: "it is not there"}},
 			},
 		},
+		"included": {
+			Object: template, Source: source, Applier: applier,
+			Commit: &lineage.Commit{Revision: revision, Author: "Ann Other <ann@example.com>", Subject: "More replicas", Date: "2026-03-05T08:00:00Z"},
+			File: &lineage.File{Path: "vendor/base/web.yaml", Line: 12, Included: &lineage.Included{
+				Object: lineage.Object{Kind: "GitRepository", Namespace: "default", Name: "base"}, Path: "deploy/web.yaml",
+				Revision: "v1.2.0@sha1:0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d9f2c4d1e",
+			}},
+		},
 		"misread": {
 			Object:  template,
 			Binding: &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"}, Decided: "2026-03-05T08:00:01Z", Outcome: "Success", Fault: "webhook w: no answer"},

@@ -94,6 +94,8 @@ type File struct {
 	// LastChange is the applied commit that last changed the file; nil if there is no clone of the
 	// repository to read it from.
 	LastChange *Commit `json:"lastChange,omitempty"`
+	// Included is where the file is included from; nil if it is of the source itself, as far as that can be told.
+	Included *Included `json:"included,omitempty"`
 	// Unknown is why the file is not known.
 	Unknown string `json:"unknown,omitempty"`
 }
@@ -230,19 +232,7 @@ func (t Trace) lines() []line {
 			add("", "%q by %s, %s%s", c.Subject, orNobody(c.Author), c.Date, after("; ", c.Signed))
 		}
 	}
-	if f := t.File; f != nil {
-		switch {
-		case f.Unknown != "":
-			add("file", "not known: %s", f.Unknown)
-		case f.Line > 0:
-			add("file", "%s:%d", f.Path, f.Line)
-		default:
-			add("file", "%s", f.Path)
-		}
-		if changed := t.changed(); changed != "" {
-			add("changed by", "%s", changed)
-		}
-	}
+	out = append(out, t.written()...)
 	if a := t.Applier; a != nil {
 		add("applied by", "%s, path %s%s", a.Object, a.Path, unless(a.State, a.Message))
 	}
@@ -286,11 +276,39 @@ func (t Trace) lines() []line {
 	return out
 }
 
+// written returns in which file of the repository the template is written.
+func (t Trace) written() []line {
+	f := t.File
+	if f == nil {
+		return nil
+	}
+	var out []line
+	add := func(title, format string, args ...any) { out = append(out, line{title, fmt.Sprintf(format, args...)}) }
+	switch {
+	case f.Unknown != "":
+		add("file", "not known: %s", f.Unknown)
+	case f.Line > 0:
+		add("file", "%s:%d", f.Path, f.Line)
+	default:
+		add("file", "%s", f.Path)
+	}
+	if i := f.Included; i != nil {
+		add("included", "from %s, %s, %s", i.Object, i.Revision, i.Path)
+	}
+	if changed := t.changed(); changed != "" {
+		add("changed by", "%s", changed)
+	}
+	return out
+}
+
 // changed returns which commit last changed the file, or how to find out; empty if that cannot be known.
 func (t Trace) changed() string {
 	switch f := t.File; {
 	case f.Path == "" || t.Commit == nil:
 		return ""
+	case f.LastChange == nil && f.Included != nil:
+		i := f.Included
+		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of that repository", Commit{Revision: i.Revision}.Hash(), i.Path)
 	case f.LastChange == nil:
 		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of the repository, where this command does, too", t.Commit.Hash(), f.Path)
 	case f.LastChange.Hash() == t.Commit.Hash():
