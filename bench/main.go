@@ -31,6 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/bench/polling"
 	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/starts"
+	"github.com/flotilla-io/flotilla/bench/transfers"
 )
 
 // options are what the command line sets.
@@ -53,8 +54,12 @@ type options struct {
 	compare bool
 }
 
-// lengths are how long statuses change in status-storm, and a member comes and goes in flap.
-type lengths struct{ storm, flap time.Duration }
+// lengths are how long statuses change in status-storm, and a member comes and goes in flap; and how many MiB of history
+// sources fetches from.
+type lengths struct {
+	storm, flap time.Duration
+	history     int
+}
 
 // programs are where those are that are measured, and further flags of the control plane.
 type programs struct{ dir, hub string }
@@ -76,6 +81,7 @@ func main() {
 	flag.IntVar(&opts.flips, "flips", 60, "how many changes of a status status-flip times")
 	flag.DurationVar(&opts.storm, "storm", time.Minute, "how long statuses change in status-storm")
 	flag.DurationVar(&opts.flap, "flap", 10*time.Minute, "how long a member comes and goes in flap")
+	flag.IntVar(&opts.history, "history", 128, "how many MiB of history the repository has whose transfers sources counts; the goal is about 1024")
 	flag.IntVar(&opts.kept, "kept", 1000, "for how many Deployments on ten members row 12 measures the memory")
 	flag.StringVar(&opts.bin.hub, "hub-args", "", "further flags of the control plane, separated by spaces, such as --reporting=karmada")
 	flag.BoolVar(&opts.compare, "compare", false, "print two summaries side by side instead: bench -compare before.json after.json")
@@ -184,6 +190,9 @@ func stages(opts options) []stage {
 			{"scripts for a kind", []string{"lua"}, scriptsTimed},
 			{"what fits in a large cluster", []string{"estimator"}, func(_ context.Context, _ *bench, r *results.Report) error { return estimator.Measure(r) }},
 			{"kustomize applications", []string{"13"}, func(ctx context.Context, _ *bench, r *results.Report) error { return builds.Measure(ctx, r) }},
+			{"transfers of a large repository", []string{"sources", "sources-bytes"}, func(ctx context.Context, b *bench, r *results.Report) error {
+				return transfers.Measure(ctx, b.history, r)
+			}},
 			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *results.Report) error { return starts.Measure(ctx, b.bin.dir, r) }},
 		}},
 		{&setup{members: members}, []row{

@@ -120,6 +120,9 @@ func Measure(ctx context.Context, f Fleet, r *results.Report) error {
 	if err := f.space(ctx); err != nil {
 		return err
 	}
+	if err := f.measureAlike(ctx, r); err != nil {
+		return err
+	}
 	first, err := f.repository(ctx, "unchanged")
 	if err != nil {
 		return err
@@ -127,8 +130,13 @@ func Measure(ctx context.Context, f Fleet, r *results.Report) error {
 	if err := first.commit(ctx, map[string]string{"kustomization.yaml": "resources: []\n"}); err != nil {
 		return err
 	}
+	for n := range sources { // each is a repository of its own to those who read it
+		if err := f.Git.Alias(fmt.Sprintf("unchanged-%04d", n), "unchanged"); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
-	if err := f.follow(ctx); err != nil {
+	if err := f.follow(ctx, "unchanged", sources, func(n int) string { return fmt.Sprintf("unchanged-%04d", n) }); err != nil {
 		return err
 	}
 	r.Note("sources", "1,000 sources: all stored after", time.Since(began).Seconds(), "s")
@@ -168,13 +176,13 @@ func Measure(ctx context.Context, f Fleet, r *results.Report) error {
 	return nil
 }
 
-// follow makes the sources, and waits until each has its artifact.
-func (f Fleet) follow(ctx context.Context) error {
+// follow makes so many sources, each of a repository, and waits until each has its artifact.
+func (f Fleet) follow(ctx context.Context, name string, count int, of func(n int) string) error {
 	var group errgroup.Group
 	group.SetLimit(writers)
-	for n := range sources {
+	for n := range count {
 		group.Go(func() error {
-			return f.Client.Create(ctx, f.source(fmt.Sprintf("unchanged-%04d", n), "unchanged", minute))
+			return f.Client.Create(ctx, f.source(fmt.Sprintf("%s-%04d", name, n), of(n), minute))
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -191,7 +199,7 @@ func (f Fleet) follow(ctx context.Context) error {
 				ready++
 			}
 		}
-		return ready == sources, nil
+		return ready == count, nil
 	})
 }
 

@@ -95,6 +95,14 @@ func (s *Server) Create(ctx context.Context, name string) error {
 	return err
 }
 
+// Alias serves a repository under another name as well.
+func (s *Server) Alias(name, of string) error {
+	if err := os.Symlink(of+".git", filepath.Join(s.root, name+".git")); err != nil {
+		return fmt.Errorf("give the repository %s another name: %w", of, err)
+	}
+	return nil
+}
+
 // Git runs the git program in dir, apart from the caller's own configuration,
 // and returns what it prints. An error carries git's output.
 func Git(ctx context.Context, dir string, args ...string) (string, error) {
