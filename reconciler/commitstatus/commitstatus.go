@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -106,6 +107,7 @@ func New(hub client.Client, gatherer Gatherer, events loop.Recorder, opts Option
 type state struct {
 	key      client.ObjectKey
 	ks       *kustomizev1.Kustomization
+	source   origins.Object // when the Kustomization was read; nil for none
 	targets  []target
 	fault    error                                   // of an Alert
 	existing map[string]*gitopsv1alpha1.CommitStatus // by name
@@ -129,14 +131,34 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 		r.forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
-	if s.targets, s.fault, err = r.alerts.targets(ctx, s.ks); err != nil {
+	if s.source, err = sourceOf(ctx, r.hub, s.ks, r.opts.AllowCrossNamespace); err != nil {
 		return loop.Next{}, err
+	}
+	if !s.nameless() {
+		if s.targets, s.fault, err = r.alerts.targets(ctx, s.ks); err != nil {
+			return loop.Next{}, err
+		}
 	}
 	if s.fault != nil {
 		r.complain(s, gitopsv1alpha1.CommitStatusReasonProviderNotReady, s.fault)
 	}
 	s.existing, err = r.statuses.of(ctx, s.ks.Namespace, aboutKustomization(s.ks.Name))
 	return loop.Next{}, err
+}
+
+// nameless reports whether a Kustomization is at an artifact that names no commit, so that nothing is to be told of any.
+func (s *state) nameless() bool {
+	at := s.ks.Status.LastAttemptedRevision
+	return s.source != nil && at != "" && at == origins.Revision(s.source) && commitOf(s.committed(at)) == ""
+}
+
+// committed is the revision of a repository that a revision of the source stands for; empty if none is known.
+func (s *state) committed(revision string) string {
+	var artifact *meta.Artifact
+	if s.source != nil {
+		artifact = s.source.GetArtifact()
+	}
+	return origins.Committed(s.ks, artifact, revision)
 }
 
 // isPruneBlocked reports whether a Kustomization that is being deleted is blocked because it would remove too much.
@@ -173,7 +195,7 @@ func (r *Reconciler) confirm(_ context.Context, s *state) (loop.Next, error) {
 	sure := s.verdict.state != gitopsv1alpha1.CommitSuccess || apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.HealthyCondition)
 	for _, t := range s.targets {
 		have := s.existing[t.name]
-		sure = sure || have != nil && have.Spec.Commit == commitOf(t.revision) && have.Spec.State == gitopsv1alpha1.CommitSuccess
+		sure = sure || have != nil && have.Spec.Commit == t.commit && have.Spec.State == gitopsv1alpha1.CommitSuccess
 	}
 	if sure {
 		r.successes.Forget(s.key)
@@ -211,7 +233,7 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 	}
 	desired := r.desired(s.ks, t, s.verdict, contextName)
 	have := s.existing[t.name]
-	if have != nil && !matches(have, desired) && stands(have, s.verdict, commitOf(t.revision)) {
+	if have != nil && !matches(have, desired) && stands(have, s.verdict, t.commit) {
 		return retryPeriod, nil
 	}
 	return r.statuses.put(ctx, have, desired)

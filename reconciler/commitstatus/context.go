@@ -11,6 +11,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // subject is what a status is about.
@@ -32,15 +33,24 @@ func ofKustomization(ks *kustomizev1.Kustomization, t target) subject {
 
 // ofSource names the status of all that a namespace applies of a source. Those of another namespace than
 // the source's are distinguished.
-func ofSource(source *sourcev1.GitRepository, namespace string) subject {
-	name, qualified := source.Name, namespace+"/"+source.Name
-	if namespace != source.Namespace {
+func ofSource(source origins.Object, namespace string) subject {
+	of := origins.Of(source)
+	name, qualified := of.Name, namespace+"/"+of.Name
+	if namespace != of.Namespace {
 		name = qualified
 	}
 	return subject{
-		apiVersion: sourcev1.GroupVersion.String(), kind: sourcev1.GitRepositoryKind, namespace: source.Namespace, name: source.Name, uid: string(source.UID),
-		context: "flotilla/" + name, qualified: "flotilla/" + qualified,
+		apiVersion: sourcev1.GroupVersion.String(), kind: of.Kind, namespace: of.Namespace, name: of.Name, uid: string(source.GetUID()),
+		context: prefixOf(of.Kind) + name, qualified: prefixOf(of.Kind) + qualified,
 	}
+}
+
+// prefixOf is how the statuses of sources of a kind begin: a repository, and what is packed of it, may have the same name.
+func prefixOf(kind string) string {
+	if k, _ := origins.KindOf(kind); kind != sourcev1.GitRepositoryKind {
+		return "flotilla/" + k.Word + ":"
+	}
+	return "flotilla/"
 }
 
 // maxContext is the longest context that forges accept, in bytes.
@@ -79,13 +89,17 @@ func (about subject) event(t target, v verdict) map[string]any {
 	if v.state == gitopsv1alpha1.CommitFailure || v.state == gitopsv1alpha1.CommitError {
 		severity = "error"
 	}
+	metadata := map[string]any{"revision": t.revision}
+	if t.origin != "" {
+		metadata["originRevision"] = t.origin
+	}
 	return map[string]any{
 		"involvedObject": map[string]any{
 			"apiVersion": about.apiVersion, "kind": about.kind, "namespace": about.namespace, "name": about.name, "uid": about.uid,
 		},
 		"severity":            severity,
 		"message":             v.description,
-		"metadata":            map[string]any{"revision": t.revision},
+		"metadata":            metadata,
 		"reportingController": "flotilla",
 	}
 }

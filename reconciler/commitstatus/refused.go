@@ -38,8 +38,7 @@ func (r *Reconciler) asksSince(ctx context.Context, ks *kustomizev1.Kustomizatio
 	if err := r.hub.Get(ctx, key, parent); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read the Kustomization %s that made it: %w", key, err)
 	}
-	source, ofGit := sourceKeyOf(parent)
-	if own, _ := sourceKeyOf(ks); !ofGit || source != own {
+	if inventory.SourceOf(parent) != inventory.SourceOf(ks) {
 		return true, nil
 	}
 	stands := parent.Status.LastAttemptedRevision == ks.Status.LastAttemptedRevision

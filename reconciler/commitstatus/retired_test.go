@@ -39,7 +39,7 @@ func TestWhatARefusedCommitRetires(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &sources{commit: commitOf(revisionA), applied: []kustomizev1.Kustomization{tc.child, tc.parent}, ofEach: map[string]*gitopsv1alpha1.CommitStatus{}}
+			s := &sources{revision: revisionA, commit: commitOf(revisionA), applied: []kustomizev1.Kustomization{tc.child, tc.parent}, ofEach: map[string]*gitopsv1alpha1.CommitStatus{}}
 			to := recipient{}
 			for i := range s.applied {
 				ks := &s.applied[i]

@@ -2,6 +2,7 @@ package commitstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -10,52 +11,61 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
-// sourceKeyOf returns which GitRepository a Kustomization applies, and false for none.
-func sourceKeyOf(ks *kustomizev1.Kustomization) (client.ObjectKey, bool) {
+// followedBy returns which source a Kustomization applies, and false for one of a kind that is not followed.
+func followedBy(ks *kustomizev1.Kustomization) (inventory.Source, bool) {
 	source := inventory.SourceOf(ks)
-	return source.ObjectKey, source.Kind == sourcev1.GitRepositoryKind
+	_, ok := origins.KindOf(source.Kind)
+	return source, ok
 }
 
-// sourceOf returns the Kustomization's repository; nil if it has none, or one that it may
+// sourceOf returns the Kustomization's source; nil if it has none, or one that it may
 // not use: what others fetch is theirs to report.
-func sourceOf(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization, crossNamespace bool) (*sourcev1.GitRepository, error) {
-	key, ok := sourceKeyOf(ks)
+func sourceOf(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization, crossNamespace bool) (origins.Object, error) {
+	source, ok := followedBy(ks)
 	if !ok {
 		return nil, nil
 	}
-	if key.Namespace != ks.Namespace && !crossNamespace {
+	if source.Namespace != ks.Namespace && !crossNamespace {
 		return nil, nil
 	}
-	repository := &sourcev1.GitRepository{}
-	err := hub.Get(ctx, key, repository)
+	out, err := origins.Read(ctx, hub, source)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the source %s: %w", key, err)
+		return nil, fmt.Errorf("read the source %s: %w", source, err)
 	}
-	return repository, nil
+	return out, nil
 }
 
-// sourceURL returns the address of the Kustomization's repository; empty if it has none.
-func (a alerts) sourceURL(ctx context.Context, ks *kustomizev1.Kustomization) (string, error) {
-	repository, err := sourceOf(ctx, a.hub, ks, a.crossNamespace)
-	if err != nil || repository == nil {
+// errNoAddress says that a Provider does not say to which repository the commits belong.
+var errNoAddress = errors.New("name the repository of its commits in spec.address of the Provider")
+
+// sourceURL returns the address of the Kustomization's repository; empty if it has none. What an artifact says of where it is from
+// is no address: whoever pushes it would choose who gets the Provider's token.
+func (a alerts) sourceURL(ctx context.Context, ks *kustomizev1.Kustomization, provider string) (string, error) {
+	source, err := sourceOf(ctx, a.hub, ks, a.crossNamespace)
+	switch {
+	case err != nil || source == nil:
 		return "", err
+	case origins.Of(source).Kind != sourcev1.GitRepositoryKind:
+		return "", fmt.Errorf("no commit is told of to the Provider %s, as %s is no Git repository: %w", provider, origins.Of(source), errNoAddress)
+	default:
+		return origins.FactsOf(source).URL, nil
 	}
-	return repository.Spec.URL, nil
 }
 
 // successor returns the revision that takes the place of the one that was attempted
 // last; empty if there is none. Whoever applies it reads it in the source first, and
 // notes it in the Kustomization later: between the two the objects may be of either.
-func successor(ks *kustomizev1.Kustomization, repository *sourcev1.GitRepository) string {
-	if ks.Spec.Suspend || repository == nil || repository.Status.Artifact == nil {
+func successor(ks *kustomizev1.Kustomization, source origins.Object) string {
+	if ks.Spec.Suspend || source == nil {
 		return ""
 	}
-	if revision := repository.Status.Artifact.Revision; revision != ks.Status.LastAttemptedRevision {
+	if revision := origins.Revision(source); revision != ks.Status.LastAttemptedRevision {
 		return revision
 	}
 	return ""

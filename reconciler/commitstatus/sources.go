@@ -1,6 +1,7 @@
 package commitstatus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -53,35 +56,34 @@ func NewSources(hub client.Client, events loop.Recorder, opts Options) *Sources 
 }
 
 // keyOfSource names what a namespace applies of a source.
-func keyOfSource(namespace string, source client.ObjectKey) client.ObjectKey {
-	return client.ObjectKey{Namespace: namespace, Name: source.Namespace + "/" + source.Name}
+func keyOfSource(namespace string, source inventory.Source) client.ObjectKey {
+	return client.ObjectKey{Namespace: namespace, Name: source.Kind + "/" + source.Namespace + "/" + source.Name}
 }
 
 // sourceOfKey is the inverse of keyOfSource.
-func sourceOfKey(key client.ObjectKey) client.ObjectKey {
-	namespace, name, _ := strings.Cut(key.Name, "/")
-	return client.ObjectKey{Namespace: namespace, Name: name}
+func sourceOfKey(key client.ObjectKey) inventory.Source {
+	kind, rest, _ := strings.Cut(key.Name, "/")
+	namespace, name, _ := strings.Cut(rest, "/")
+	return inventory.Source{Kind: kind, ObjectKey: client.ObjectKey{Namespace: namespace, Name: name}}
 }
 
 // sourceRefOf returns the source that a CommitStatus is about.
-func sourceRefOf(cs *gitopsv1alpha1.CommitStatus) client.ObjectKey {
+func sourceRefOf(cs *gitopsv1alpha1.CommitStatus) inventory.Source {
 	ref := cs.Spec.SourceRef
 	if ref == nil {
-		return client.ObjectKey{}
+		return inventory.Source{}
 	}
-	if ref.Namespace == "" {
-		return client.ObjectKey{Namespace: cs.Namespace, Name: ref.Name}
-	}
-	return client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	return inventory.Source{Kind: ref.Kind, ObjectKey: client.ObjectKey{Namespace: cmp.Or(ref.Namespace, cs.Namespace), Name: ref.Name}}
 }
 
 // sources is what the phases find out about what one namespace applies of a source.
 type sources struct {
 	key    client.ObjectKey
-	source *sourcev1.GitRepository // nil: there is none
-	// revision is the one that the statuses are about, and commit its commit. refused is why it is not taken; empty if it is.
-	revision, commit string
-	refused          string
+	source origins.Object // nil: there is none
+	// revision is the one that the statuses are about, committed what it was packed from, or the same, and commit that one's commit.
+	revision, committed, commit string
+	// refused is why it is not taken; empty if it is.
+	refused string
 	// applied are the Kustomizations that apply it, and existing their statuses and those of the source.
 	applied    []kustomizev1.Kustomization
 	ofEach     map[string]*gitopsv1alpha1.CommitStatus
@@ -111,20 +113,12 @@ func (r *Sources) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 // read finds the source, who applies it, and what there is.
 func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
 	key := sourceOfKey(s.key)
-	source := &sourcev1.GitRepository{}
-	err := r.hub.Get(ctx, key, source)
-	if client.IgnoreNotFound(err) != nil {
+	source, err := origins.Read(ctx, r.hub, key)
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, origins.ErrKind) {
 		return loop.Next{}, fmt.Errorf("read the source %s: %w", key, err)
 	}
-	if err == nil && source.DeletionTimestamp == nil {
-		s.source = source
-		s.revision = revisionOf(source)
-		if refusal := provenance.Refused(source); refusal.Revision != "" {
-			s.revision, s.refused = refusal.Revision, "not verified: "+refusal.Why
-		} else if held := lineage.HeldBy(source); held.Revision != "" {
-			s.revision, s.refused = held.Revision, "held back: "+held.Why
-		}
-		s.commit = commitOf(s.revision)
+	if err == nil && source.GetDeletionTimestamp() == nil {
+		s.at(source)
 	}
 	if s.applied, err = appliersOf(ctx, r.hub, s.key.Namespace, key); err != nil {
 		return loop.Next{}, err
@@ -141,15 +135,29 @@ func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
+// at notes at which revision a source is. Of an artifact that is not taken it is not known which commit it was packed from.
+func (s *sources) at(source origins.Object) {
+	s.source, s.revision, s.committed = source, origins.Revision(source), origins.Packed(source)
+	if repository, ok := source.(*sourcev1.GitRepository); ok {
+		if refusal := provenance.Refused(repository); refusal.Revision != "" {
+			s.revision, s.refused = refusal.Revision, "not verified: "+refusal.Why
+		} else if held := lineage.HeldBy(repository); held.Revision != "" {
+			s.revision, s.refused = held.Revision, "held back: "+held.Why
+		}
+		s.committed = s.revision
+	}
+	s.commit = commitOf(s.committed)
+}
+
 // appliersOf returns the Kustomizations of a namespace that apply a source. They are the cache's.
-func appliersOf(ctx context.Context, hub client.Reader, namespace string, source client.ObjectKey) ([]kustomizev1.Kustomization, error) {
+func appliersOf(ctx context.Context, hub client.Reader, namespace string, source inventory.Source) ([]kustomizev1.Kustomization, error) {
 	var list kustomizev1.KustomizationList
 	if err := hub.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Kustomizations: %w", err)
 	}
 	var out []kustomizev1.Kustomization
 	for _, ks := range list.Items {
-		if at, ok := sourceKeyOf(&ks); ok && at == source && (ks.DeletionTimestamp == nil || isPruneBlocked(&ks)) {
+		if inventory.SourceOf(&ks) == source && (ks.DeletionTimestamp == nil || isPruneBlocked(&ks)) {
 			out = append(out, ks)
 		}
 	}
@@ -183,7 +191,7 @@ func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustom
 
 // find finds out which targets which Kustomizations are reported to.
 func (r *Sources) find(ctx context.Context, s *sources) (loop.Next, error) {
-	if s.source == nil || s.source.Namespace != s.key.Namespace && !r.opts.AllowCrossNamespace {
+	if s.source == nil || s.source.GetNamespace() != s.key.Namespace && !r.opts.AllowCrossNamespace {
 		return loop.Next{}, nil
 	}
 	list, err := r.alerts.in(ctx, s.key.Namespace)
@@ -216,7 +224,7 @@ func (r *Sources) add(ctx context.Context, s *sources, byProvider map[string]*re
 	to, known := byProvider[name]
 	if !known {
 		t, found, err := r.alerts.target(ctx, ks, alert)
-		if err != nil && !errors.Is(err, errNoProvider) { // that is reported on the Kustomization
+		if err != nil && !ofAlert(err) { // that is reported on the Kustomization
 			return err
 		}
 		if found {
@@ -246,7 +254,7 @@ func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
 // write writes the statuses that differ, the only place that does.
 func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err error) {
 	for _, t := range s.recipients {
-		t.revision = s.revision
+		t.at(s.revision, s.committed)
 		shares := s.shares(t)
 		if s.existing[t.name] == nil && !slices.ContainsFunc(shares, func(s comment.Share) bool { return !s.Suspended }) {
 			continue // nobody has begun yet
@@ -286,10 +294,10 @@ func (s *sources) shares(t recipient) []comment.Share {
 	var out []comment.Share
 	for _, of := range t.of {
 		ks := of.ks
-		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
+		there := commitOf(ks.Status.LastAttemptedRevision) == commitOf(s.revision)
 		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend, Waits: s.waits[ks.Name].name, Meant: s.waits[ks.Name].meant}}
 		share.Reason, share.Retired = reasonOf(ks), isRetired(ks, s.applied)
-		share.Unchanged = there && commitOf(changed(ks)) != s.commit
+		share.Unchanged = there && commitOf(changed(ks)) != commitOf(s.revision)
 		if cs := s.ofEach[statusName(ks.Name, of.provider)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
 			share.State, share.Description, share.Places = stateOf(cs.Spec.State), cs.Spec.Description, placesOf(cs.Spec.ClusterStates)
 			if c := cs.Spec.Clusters; c != nil {
@@ -319,7 +327,7 @@ func (r *Sources) desired(s *sources, t target, sum rollup.Rollup, contextName s
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: t.name, Finalizers: []string{gitopsv1alpha1.CommitStatusFinalizer}},
 		Spec: gitopsv1alpha1.CommitStatusSpec{
 			ProviderRef: gitopsv1alpha1.LocalReference{Name: t.provider.Name},
-			SourceRef:   &gitopsv1alpha1.SourceReference{Kind: sourcev1.GitRepositoryKind, Name: s.source.Name},
+			SourceRef:   &gitopsv1alpha1.SourceReference{Kind: origins.Of(s.source).Kind, Name: s.source.GetName()},
 			Repository:  t.repository,
 			Context:     contextName,
 			Commit:      s.commit,
@@ -327,10 +335,10 @@ func (r *Sources) desired(s *sources, t target, sum rollup.Rollup, contextName s
 			Description: sum.Description,
 		},
 	}
-	if s.source.Namespace != s.key.Namespace {
-		cs.Spec.SourceRef.Namespace = s.source.Namespace
+	if s.source.GetNamespace() != s.key.Namespace {
+		cs.Spec.SourceRef.Namespace = s.source.GetNamespace()
 	} else {
-		cs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.source, sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind))}
+		cs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.source, sourcev1.GroupVersion.WithKind(origins.Of(s.source).Kind))}
 	}
 	if sum.Total > 0 {
 		cs.Spec.Clusters = countOf(sum)

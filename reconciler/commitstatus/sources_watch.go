@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // Register adds the loop to a manager.
@@ -30,6 +31,7 @@ func (r *Sources) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("commitstatus-source").
 		Watches(&sourcev1.GitRepository{}, soon(wake.ofSource), builder.WithPredicates(fetched)).
+		Watches(&sourcev1.OCIRepository{}, soon(wake.ofSource), builder.WithPredicates(fetched)).
 		Watches(&kustomizev1.Kustomization{}, soon(wake.ofKustomization)).
 		Watches(&gitopsv1alpha1.CommitStatus{}, soon(wake.ofStatus), builder.WithPredicates(wake.own.statusEvents())).
 		Watches(&notificationv1beta3.Alert{}, soon(wake.inNamespace), byGeneration).
@@ -40,20 +42,18 @@ func (r *Sources) Register(mgr ctrl.Manager) error {
 
 // fetched lets a source pass that is at another revision, or refuses another one, comes or goes.
 var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, okBefore := e.ObjectOld.(*sourcev1.GitRepository)
-	after, okAfter := e.ObjectNew.(*sourcev1.GitRepository)
+	before, okBefore := e.ObjectOld.(origins.Object)
+	after, okAfter := e.ObjectNew.(origins.Object)
 	if !okBefore || !okAfter {
 		return false
 	}
-	return revisionOf(before) != revisionOf(after) || provenance.Refused(before) != provenance.Refused(after) || lineage.HeldBy(before) != lineage.HeldBy(after) || before.Generation != after.Generation
-}}
-
-func revisionOf(source *sourcev1.GitRepository) string {
-	if source.Status.Artifact == nil {
-		return ""
+	if origins.Revision(before) != origins.Revision(after) || before.GetGeneration() != after.GetGeneration() {
+		return true
 	}
-	return source.Status.Artifact.Revision
-}
+	was, okBefore := before.(*sourcev1.GitRepository)
+	is, okAfter := after.(*sourcev1.GitRepository)
+	return okBefore && okAfter && (provenance.Refused(was) != provenance.Refused(is) || lineage.HeldBy(was) != lineage.HeldBy(is))
+}}
 
 // soon lets what changes at the same time come together.
 func soon(of func(context.Context, client.Object) []client.ObjectKey) handler.EventHandler {
@@ -86,7 +86,7 @@ type sourceWakes struct {
 
 // ofSource are all namespaces that apply a source, and its own.
 func (w sourceWakes) ofSource(ctx context.Context, obj client.Object) []client.ObjectKey {
-	source := client.ObjectKeyFromObject(obj)
+	source := origins.Of(obj)
 	keys := []client.ObjectKey{keyOfSource(source.Namespace, source)}
 	if !w.crossNamespace {
 		return keys
@@ -101,7 +101,7 @@ func (w sourceWakes) ofSource(ctx context.Context, obj client.Object) []client.O
 
 func (w sourceWakes) ofKustomization(_ context.Context, obj client.Object) []client.ObjectKey {
 	if ks, ok := obj.(*kustomizev1.Kustomization); ok {
-		if source, ok := sourceKeyOf(ks); ok {
+		if source, ok := followedBy(ks); ok {
 			return []client.ObjectKey{keyOfSource(ks.Namespace, source)}
 		}
 	}

@@ -11,11 +11,13 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -27,8 +29,17 @@ type target struct {
 	alert    *notificationv1beta3.Alert
 	// repository is the address that the statuses go to.
 	repository string
-	// revision whose commit is reported to it.
-	revision string
+	// revision whose commit is reported to it, and that commit. origin is what the artifact of the revision was packed from; empty
+	// where the source is a repository.
+	revision, origin, commit string
+}
+
+// at has the commit of a revision of the source reported, which committed is, or what its artifact was packed from.
+func (t *target) at(revision, committed string) {
+	t.revision, t.origin, t.commit = revision, "", commitOf(committed)
+	if committed != revision {
+		t.origin = committed
+	}
 }
 
 // posting are the Provider types that take commit statuses; those that comment do, too, one for all of a source.
@@ -75,7 +86,7 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) (out
 		taken[alert.Spec.ProviderRef.Name] = true
 		t, found, err := a.target(ctx, ks, alert)
 		switch {
-		case errors.Is(err, errNoProvider):
+		case ofAlert(err):
 			fault = err
 		case err != nil:
 			return nil, nil, err
@@ -88,6 +99,9 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) (out
 
 // errNoProvider says that an Alert names a Provider that is not there.
 var errNoProvider = errors.New("create it, or correct the Alert")
+
+// ofAlert reports whether an error is about an Alert or its Provider, which somebody has to mend.
+func ofAlert(err error) bool { return errors.Is(err, errNoProvider) || errors.Is(err, errNoAddress) }
 
 // comments reports whether the target is served by the comments of sources.
 func (t target) comments() bool { return forge.Comments(t.provider.Spec.Type) }
@@ -130,7 +144,7 @@ func (a alerts) target(ctx context.Context, ks *kustomizev1.Kustomization, alert
 	}
 	repository := provider.Spec.Address
 	if repository == "" {
-		if repository, err = a.sourceURL(ctx, ks); err != nil {
+		if repository, err = a.sourceURL(ctx, ks, provider.Name); err != nil {
 			return target{}, false, err
 		}
 	}
@@ -173,8 +187,12 @@ func statusName(kustomization, provider string) string {
 }
 
 // sourceStatusName names the CommitStatus of a source and a Provider.
-func sourceStatusName(source client.ObjectKey, provider string) string {
-	return nameOf(source.Name, provider, "source/"+source.String()+"/"+provider)
+func sourceStatusName(source inventory.Source, provider string) string {
+	unique := source.ObjectKey.String()
+	if source.Kind != sourcev1.GitRepositoryKind {
+		unique = source.Kind + "/" + unique
+	}
+	return nameOf(source.Name, provider, "source/"+unique+"/"+provider)
 }
 
 func nameOf(subject, provider, unique string) string {

@@ -33,7 +33,7 @@ func TestAddressesOfOthersAreNotTold(t *testing.T) {
 			got, err := r.alerts.sourceURL(t.Context(), &kustomizev1.Kustomization{
 				ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: "shop"},
 				Spec:       kustomizev1.KustomizationSpec{SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Namespace: "theirs", Name: "plan"}},
-			})
+			}, "forge")
 			if err != nil || got != tc.want {
 				t.Errorf("address = %q, %v, want %q", got, err, tc.want)
 			}

@@ -361,7 +361,7 @@ func TestOfWhichCommitATargetIsTold(t *testing.T) {
 			if tc.all {
 				alert.Annotations = map[string]string{gitopsv1alpha1.CommitStatusesAnnotation: gitopsv1alpha1.CommitStatusesAll}
 			}
-			if got := (verdict{revision: tc.at, changed: tc.changed}).revisionFor(target{alert: alert}, have); got != tc.want {
+			if got := (verdict{revision: tc.at, changed: tc.changed}).revisionFor(target{alert: alert}, have, commitOf(tc.changed)); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

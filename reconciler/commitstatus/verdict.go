@@ -53,16 +53,18 @@ var passing = []string{
 // judge decides what to report of the commit that a Kustomization is at. Where it is at
 // none, there is nothing to put a status on.
 func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
-	if commitOf(s.ks.Status.LastAttemptedRevision) == "" {
+	if commitOf(s.committed(s.ks.Status.LastAttemptedRevision)) == "" {
 		return loop.Next{Done: true}, nil
 	}
-	if source, ok := sourceKeyOf(s.ks); !ok || source.Namespace != s.ks.Namespace && !r.opts.AllowCrossNamespace {
+	if source, ok := followedBy(s.ks); !ok || source.Namespace != s.ks.Namespace && !r.opts.AllowCrossNamespace {
 		return loop.Next{Done: true}, nil // which may not be read, so that it is at none: the one before is none of this
 	}
 	s.verdict = verdict{revision: s.ks.Status.LastAttemptedRevision, changed: changed(s.ks)}
 	v := &s.verdict
 	for i := range s.targets {
-		s.targets[i].revision = v.revisionFor(s.targets[i], s.existing[s.targets[i].name])
+		t := &s.targets[i]
+		revision := v.revisionFor(*t, s.existing[t.name], commitOf(s.committed(v.changed)))
+		t.at(revision, s.committed(revision))
 	}
 	entries, err := inventory.Here(s.ks)
 	if err != nil {
@@ -91,11 +93,11 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	parts = append(append(parts, left...), edited(s.ks)...)
-	repository, err := sourceOf(ctx, r.hub, s.ks, r.opts.AllowCrossNamespace) // after the parts: who has applied the next one read it there before
+	source, err := sourceOf(ctx, r.hub, s.ks, r.opts.AllowCrossNamespace) // after the parts: who has applied the next one read it there before
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if next := successor(s.ks, repository); next != "" {
+	if next := successor(s.ks, source); next != "" {
 		v.state, v.description, v.replaced = gitopsv1alpha1.CommitPending, next+" takes its place", true
 		return loop.Next{}, nil
 	}
@@ -110,9 +112,10 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // revisionFor is the revision whose commit is reported to a target: the one that changed something, unless every
-// commit is asked for, or a later one was reported already. A new target gets the current one.
-func (v verdict) revisionFor(t target, have *gitopsv1alpha1.CommitStatus) string {
-	if have == nil || every(t.alert) || have.Spec.Commit != commitOf(v.changed) {
+// commit is asked for, or a later one was reported already. A new target gets the current one. commit is that of what changed
+// something.
+func (v verdict) revisionFor(t target, have *gitopsv1alpha1.CommitStatus, commit string) string {
+	if have == nil || every(t.alert) || have.Spec.Commit != commit {
 		return v.revision // never back to an older one: what was reported may be of a commit that was tried since
 	}
 	return v.changed
@@ -123,7 +126,7 @@ func every(alert *notificationv1beta3.Alert) bool {
 	return alert.Annotations[gitopsv1alpha1.CommitStatusesAnnotation] == gitopsv1alpha1.CommitStatusesAll
 }
 
-// commitOf is the commit of a revision; empty if it is none.
+// commitOf is the commit of a revision of a repository; empty if it is none. Of that of an artifact it is what tells one from others.
 func commitOf(text string) string {
 	revision, err := git.ParseRevision(text)
 	if err != nil {
@@ -228,7 +231,7 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 			KustomizationRef: &gitopsv1alpha1.LocalReference{Name: ks.Name},
 			Repository:       t.repository,
 			Context:          contextName,
-			Commit:           commitOf(t.revision),
+			Commit:           t.commit,
 			State:            v.state,
 			Description:      describe(v.description, t.revision),
 			Clusters:         v.clusters,

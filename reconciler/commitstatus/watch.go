@@ -7,6 +7,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // coalesce lets the changes of a rollout come together before it is summed up again.
@@ -55,6 +57,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&policyv1alpha1.OverridePolicy{}, ofRule, byOwner).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, ofRule, byOwner).
 		Watches(&kustomizev1.Kustomization{}, wakes.whenAnotherHoldsIt()).
+		Watches(&sourcev1.OCIRepository{}, handler.EnqueueRequestsFromMapFunc(wakes.ofArtifact), builder.WithPredicates(fetched)).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		Watches(&clusterv1alpha1.Cluster{}, wakes.whenClaimsStay()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
@@ -97,6 +100,23 @@ func (w wakes) inNamespace(ctx context.Context, obj client.Object) []reconcile.R
 	var requests []reconcile.Request
 	for i := range list.Items {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// ofArtifact returns the Kustomizations that apply what an artifact holds: which commit that was packed from the source may be
+// known to say only after they have tried it.
+func (w wakes) ofArtifact(ctx context.Context, obj client.Object) []reconcile.Request {
+	var list kustomizev1.KustomizationList
+	if err := w.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "find Kustomizations")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if inventory.SourceOf(&list.Items[i]) == origins.Of(obj) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
 	}
 	return requests
 }

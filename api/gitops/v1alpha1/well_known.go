@@ -143,6 +143,10 @@ const TaintsAnnotation = "gitops.flotilla.io/taints"
 // it does; the revisions after it have changed nothing of that. Missing: not known.
 const ChangedKey = "gitops.flotilla.io/changed"
 
+// ChangedOriginKey beside ChangedKey is the revision that the artifact of that revision was packed from, as it says itself.
+// Missing: it says nothing, or the source is a repository.
+const ChangedOriginKey = "gitops.flotilla.io/changed-origin"
+
 // AppliedKey in status.history[0].metadata of a Kustomization is what it applied last, wholly: the digest of the
 // objects, that of the artifact that they were built from, its revision, and how many bytes the objects are, between
 // spaces. Missing: not known.

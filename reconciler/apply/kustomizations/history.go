@@ -52,7 +52,7 @@ func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {
 	metadata := map[string]string{"revision": o.Revision, gitopsv1alpha1.ChangedKey: o.Revision}
 	maps.Copy(metadata, o.Commit)
 	if o.Origin != "" {
-		metadata["originRevision"] = o.Origin
+		metadata["originRevision"], metadata[gitopsv1alpha1.ChangedOriginKey] = o.Origin, o.Origin
 	}
 	for _, key := range standing {
 		if last != nil && last.Metadata[key] != "" {
@@ -63,6 +63,10 @@ func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {
 	if !o.Anew && last != nil && last.Digest == o.Digest && o.Reason == meta.ReconciliationSucceededReason && last.LastReconciledStatus == o.Reason {
 		if since := last.Metadata[gitopsv1alpha1.ChangedKey]; since != "" {
 			metadata[gitopsv1alpha1.ChangedKey] = since
+			delete(metadata, gitopsv1alpha1.ChangedOriginKey)
+			if origin := last.Metadata[gitopsv1alpha1.ChangedOriginKey]; origin != "" {
+				metadata[gitopsv1alpha1.ChangedOriginKey] = origin
+			}
 		}
 	}
 	status.History.Upsert(o.Digest, o.Now, o.Now.Sub(o.Begun), o.Reason, metadata)

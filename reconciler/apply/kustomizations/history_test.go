@@ -12,6 +12,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
+// originOf is what an artifact of a revision was packed from; the first says nothing of that.
+func originOf(revision string) string {
+	if revision == "" || revision == "1" {
+		return ""
+	}
+	return "main@sha1:" + revision
+}
+
 func TestTheRevisionThatChangedSomething(t *testing.T) {
 	const success, refused = "ReconciliationSucceeded", "PruneBlocked"
 	type outcome struct {
@@ -52,10 +60,13 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 					kustomizations.Written(status, o.digest)
 					continue
 				}
-				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Reason: o.reason, Anew: o.anew, Begun: now, Now: now})
+				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Origin: originOf(o.revision), Reason: o.reason, Anew: o.anew, Begun: now, Now: now})
 			}
 			if got := inventory.Changed(status); got != tc.want {
 				t.Errorf("changed at %q, want %q", got, tc.want)
+			}
+			if last := status.History.Latest(); last != nil && last.Metadata["gitops.flotilla.io/changed-origin"] != originOf(last.Metadata["gitops.flotilla.io/changed"]) && last.Metadata["gitops.flotilla.io/changed"] != "" {
+				t.Errorf("what that was packed from: %q", last.Metadata)
 			}
 		})
 	}
@@ -77,7 +88,7 @@ func TestWhatIsRecordedStaysWithTheLatestOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := &kustomizev1.KustomizationStatus{}
 			remember := func(o outcome) {
-				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Reason: o.reason})
+				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Origin: originOf(o.revision), Reason: o.reason})
 			}
 			remember(tc.first)
 			removed := []inventory.ID{{Namespace: "shop", Name: "web", GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}}

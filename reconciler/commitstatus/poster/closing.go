@@ -3,13 +3,16 @@ package poster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
@@ -74,9 +78,9 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		return loop.Next{}, nil
 	}
-	revision, err := git.ParseRevision(parent.Status.LastAttemptedRevision)
-	if err != nil { // it is not at a commit
-		return loop.Next{}, nil
+	revision, known, err := r.commit(ctx, parent)
+	if err != nil || !known { // it is not at a commit
+		return loop.Next{}, err
 	}
 	if revision.Checksum == last.Commit {
 		if last.State == gitopsv1alpha1.CommitSuccess {
@@ -98,6 +102,20 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 		return r.retired(ctx, s, parent, revision.Checksum)
 	}
 	return loop.Next{}, nil
+}
+
+// commit returns the commit that a Kustomization is at, and whether there is one.
+func (r retirement) commit(ctx context.Context, ks *kustomizev1.Kustomization) (git.Revision, bool, error) {
+	var artifact *meta.Artifact
+	source, err := origins.Read(ctx, r.hub, inventory.SourceOf(ks))
+	switch {
+	case err == nil:
+		artifact = source.GetArtifact()
+	case !errors.Is(err, origins.ErrKind) && !apierrors.IsNotFound(err):
+		return git.Revision{}, false, fmt.Errorf("read the source %s: %w", inventory.SourceOf(ks), err)
+	}
+	revision, err := git.ParseRevision(origins.Committed(ks, artifact, ks.Status.LastAttemptedRevision))
+	return revision, err == nil, nil
 }
 
 // gone reports whether a Kustomization no longer exists.
