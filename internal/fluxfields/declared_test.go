@@ -65,7 +65,7 @@ var declared = []kind{
 			{in: "certSecretRef", fields: "name", use: used},
 			{fields: "provider", use: used, refuses: "aws azure gcp", why: "credentials would be missing"},
 			{in: "proxySecretRef", fields: "name", use: used},
-			{in: "verify", fields: "provider", use: used, refuses: "notation", why: "what nobody has signed would be built"},
+			{in: "verify", fields: "provider", use: used},
 			{in: "verify.secretRef", fields: "name", use: used},
 			{in: "verify.trustedRootSecretRef", fields: "name", use: used},
 			{in: "verify.matchOIDCIdentity[]", fields: "issuer subject", use: used},

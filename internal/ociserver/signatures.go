@@ -81,3 +81,36 @@ func (s *Server) PushBundles(ctx context.Context, repository, digest string, bun
 	_, _, err := s.document(ctx, repository, strings.Replace(digest, ":", "-", 1), index, map[string]any{"schemaVersion": 2, "mediaType": index, "manifests": manifests})
 	return err
 }
+
+// Notary is the media type of the configuration of a signature of Notation.
+const Notary = "application/vnd.cncf.notary.signature"
+
+// Envelope is a signature of Notation.
+type Envelope struct {
+	MediaType string
+	Content   []byte
+}
+
+// PushEnvelopes pushes signatures of the artifact of a digest as Notation does, as PushBundles does those of cosign.
+func (s *Server) PushEnvelopes(ctx context.Context, repository, digest string, envelopes ...Envelope) error {
+	manifests := []any{}
+	for _, envelope := range envelopes {
+		for _, blob := range [][]byte{envelope.Content, []byte("{}")} {
+			if err := s.blob(ctx, repository, blob); err != nil {
+				return err
+			}
+		}
+		of, size, err := s.document(ctx, repository, "", Manifest, map[string]any{
+			"schemaVersion": 2, "mediaType": Manifest,
+			"config":  map[string]any{"mediaType": Notary, "digest": digestOf([]byte("{}")), "size": 2},
+			"layers":  []any{map[string]any{"mediaType": envelope.MediaType, "digest": digestOf(envelope.Content), "size": len(envelope.Content)}},
+			"subject": map[string]any{"mediaType": Manifest, "digest": digest, "size": 1},
+		})
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, map[string]any{"mediaType": Manifest, "artifactType": Notary, "digest": of, "size": size})
+	}
+	_, _, err := s.document(ctx, repository, strings.Replace(digest, ":", "-", 1), index, map[string]any{"schemaVersion": 2, "mediaType": index, "manifests": manifests})
+	return err
+}

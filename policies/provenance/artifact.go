@@ -3,6 +3,7 @@ package provenance
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -20,7 +21,13 @@ type ArtifactSignature struct {
 	Signature
 	// Issuer is who told the authority of the signer's certificate, the subject of which is Name, who that is; empty for a key.
 	Issuer string
+	// Certified says that Notation verified it, so that Issuer is the authority itself, and Key stands for the trust policy with its
+	// certificates.
+	Certified bool
 }
+
+// certified begins what is recorded as the key where Notation verified a signature.
+const certified = "notation:"
 
 var ofArtifact = fields{gitopsv1alpha1.ArtifactSigningKeyKey, gitopsv1alpha1.ArtifactSignerKey, gitopsv1alpha1.ArtifactSignedKey}
 
@@ -32,6 +39,9 @@ func RecordArtifact(metadata map[string]string, s *ArtifactSignature) {
 		return
 	}
 	ofArtifact.write(metadata, &s.Signature)
+	if s.Certified {
+		metadata[ofArtifact.key] = certified + s.Key
+	}
 	if s.Issuer != "" {
 		metadata[ofArtifact.name] = excerpt.Runes(excerpt.Line(s.Name), longestSubject)
 		metadata[gitopsv1alpha1.ArtifactIssuerKey] = excerpt.Runes(excerpt.Line(s.Issuer), longestSubject)
@@ -84,8 +94,14 @@ func Matches(all []Matcher, issuer, subject string) bool {
 
 // metByArtifact reports whether an artifact is signed as a source asks: by a key where it names some, or else by an identity.
 func metByArtifact(asked *sourcev1.OCIRepositoryVerification, metadata map[string]string) bool {
-	issuer := metadata[gitopsv1alpha1.ArtifactIssuerKey]
-	if metadata[ofArtifact.key] == "" || asked.Provider != Cosign && asked.Provider != "" {
+	issuer, key := metadata[gitopsv1alpha1.ArtifactIssuerKey], metadata[ofArtifact.key]
+	if _, is := strings.CutPrefix(key, certified); key == "" || is != (asked.Provider == Notation) {
+		return false
+	}
+	if asked.Provider == Notation {
+		return asked.SecretRef != nil && issuer != ""
+	}
+	if asked.Provider != Cosign && asked.Provider != "" {
 		return false
 	}
 	if asked.SecretRef != nil {
@@ -95,15 +111,15 @@ func metByArtifact(asked *sourcev1.OCIRepositoryVerification, metadata map[strin
 	return err == nil && asked.TrustedRootSecretRef != nil && Matches(matchers, issuer, metadata[ofArtifact.name])
 }
 
-// Cosign is the provider of signatures that are verified.
-const Cosign = "cosign"
+// Cosign and Notation are the providers of signatures that are verified.
+const Cosign, Notation = "cosign", "notation"
 
 // ArtifactKey returns the fingerprint of what vouches for the artifact of an OCIRepository, as its spec asks; empty for nothing.
 func ArtifactKey(r *sourcev1.OCIRepository) string {
 	if r.Spec.Verify == nil || r.Status.Artifact == nil || !metByArtifact(r.Spec.Verify, r.Status.Artifact.Metadata) {
 		return ""
 	}
-	return r.Status.Artifact.Metadata[ofArtifact.key]
+	return strings.TrimPrefix(r.Status.Artifact.Metadata[ofArtifact.key], certified)
 }
 
 // UnverifiedArtifact says why the artifact of an OCIRepository must not be built; it is empty if it may.

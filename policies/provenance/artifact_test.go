@@ -19,8 +19,12 @@ var (
 		Signature: provenance.Signature{Key: "SHA256:r", Name: "https://git.test/app/.ci@main", Signed: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		Issuer:    "https://id.test",
 	}
-	byKey  = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: "keys"}}
-	byRoot = asks("^https://id.test$", "^https://git.test/app/")
+	notarised = &provenance.ArtifactSignature{
+		Signature: provenance.Signature{Key: "SHA256:t", Name: "CN=ann,O=acme"}, Issuer: "CN=Root,O=acme", Certified: true,
+	}
+	byNotation = &sourcev1.OCIRepositoryVerification{Provider: "notation", SecretRef: &meta.LocalObjectReference{Name: "policy"}}
+	byKey      = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: "keys"}}
+	byRoot     = asks("^https://id.test$", "^https://git.test/app/")
 )
 
 func asks(issuer, subject string) *sourcev1.OCIRepositoryVerification {
@@ -45,6 +49,9 @@ func TestRecordArtifact(t *testing.T) {
 			"gitops.flotilla.io/artifact-signing-key": "SHA256:r", "gitops.flotilla.io/artifact-signer": "https://git.test/app/.ci@main",
 			"gitops.flotilla.io/artifact-signer-issuer": "https://id.test", "gitops.flotilla.io/artifact-signed": "2026-01-02T03:04:05Z",
 		}, "artifact signed by https://git.test/app/.ci@main, as https://id.test says"},
+		"somebody by Notation": {notarised, map[string]string{
+			"gitops.flotilla.io/artifact-signing-key": "notation:SHA256:t", "gitops.flotilla.io/artifact-signer": "CN=ann,O=acme", "gitops.flotilla.io/artifact-signer-issuer": "CN=Root,O=acme",
+		}, "artifact signed by CN=ann,O=acme, as CN=Root,O=acme says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			metadata := map[string]string{"other": "x"}
@@ -86,7 +93,13 @@ func TestUnverifiedArtifact(t *testing.T) {
 		"no identity, so that all would do":         {&sourcev1.OCIRepositoryVerification{Provider: "cosign", TrustedRootSecretRef: &meta.LocalObjectReference{Name: "root"}}, keyless, "", why},
 		"an identity of no root":                    {&sourcev1.OCIRepositoryVerification{Provider: "cosign", MatchOIDCIdentity: byRoot.MatchOIDCIdentity}, keyless, "", why},
 		"an expression that is none":                {asks("(", "app"), keyless, "", why},
-		"another provider":                          {&sourcev1.OCIRepositoryVerification{Provider: "notation", SecretRef: &meta.LocalObjectReference{Name: "keys"}}, keyed, "", why},
+		"Notation, and somebody signed with it":     {byNotation, notarised, "SHA256:t", ""},
+		"Notation, and a key of cosign signed":      {byNotation, keyed, "", why},
+		"Notation, and an identity of cosign":       {byNotation, keyless, "", why},
+		"Notation without a Secret":                 {&sourcev1.OCIRepositoryVerification{Provider: "notation"}, notarised, "", why},
+		"a key, and somebody signed with Notation":  {byKey, notarised, "", why},
+		"an identity, and the same by Notation":     {asks("Root", "ann"), notarised, "", why},
+		"another provider":                          {&sourcev1.OCIRepositoryVerification{Provider: "gpg", SecretRef: &meta.LocalObjectReference{Name: "keys"}}, keyed, "", why},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}, Spec: sourcev1.OCIRepositorySpec{Verify: tc.asked}}

@@ -67,12 +67,14 @@ func FuzzReferrers(f *testing.F) {
 		if json.Unmarshal(content, &page) != nil {
 			return
 		}
-		for _, d := range ofBundles(page.Manifests) {
-			if d.ArtifactType != "" && d.ArtifactType != emptyConfig && !strings.HasPrefix(d.ArtifactType, bundles) {
-				t.Errorf("%q is read", d.ArtifactType)
-			}
-			if d.check("a signature") == nil && !digests.MatchString(d.Digest) {
-				t.Errorf("the digest is %q", d.Digest)
+		for _, of := range []form{ofCosign(), ofNotation()} {
+			for _, d := range of.among(page.Manifests) {
+				if d.ArtifactType != "" && d.ArtifactType != emptyConfig && !strings.HasPrefix(d.ArtifactType, of.artifact) {
+					t.Errorf("%q is read", d.ArtifactType)
+				}
+				if d.check("a signature") == nil && !digests.MatchString(d.Digest) {
+					t.Errorf("the digest is %q", d.Digest)
+				}
 			}
 		}
 	})

@@ -335,6 +335,25 @@ func (r *Remote) Manifest(ctx context.Context, digest string) (Manifest, error) 
 	return m, nil
 }
 
+// Describe returns what the manifest or index of a digest is. Errors: those of Manifest.
+func (r *Remote) Describe(ctx context.Context, digest string) (Descriptor, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	mediaType, content, _, err := r.manifest(ctx, digest)
+	if err == nil && digestOf(content) != digest {
+		err = fmt.Errorf("%w: the manifest", ErrDigest)
+	}
+	if err != nil {
+		return Descriptor{}, r.about("read the manifest "+digest, err)
+	}
+	var says document
+	if json.Unmarshal(content, &says) == nil && says.MediaType != "" {
+		mediaType = says.MediaType // which the digest vouches for
+	}
+	mediaType, _, _ = strings.Cut(mediaType, ";")
+	return Descriptor{MediaType: mediaType, Digest: digest, Size: int64(len(content))}, nil
+}
+
 func (r *Remote) parsed(ctx context.Context, digest string) (Manifest, *Descriptor, error) {
 	mediaType, content, err := r.verified(ctx, digest)
 	if err != nil {

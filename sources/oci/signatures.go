@@ -14,6 +14,8 @@ const (
 	bundles       = "application/vnd.dev.sigstore.bundle."
 	simpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
 	emptyConfig   = "application/vnd.oci.empty.v1+json"
+	notary        = "application/vnd.cncf.notary.signature"
+	jose, cose    = "application/jose+json", "application/cose"
 )
 
 const (
@@ -21,15 +23,17 @@ const (
 	maxSignatures = 32
 	// maxReferrers is how much of what refers to an artifact is looked at.
 	maxReferrers = 1000
-	// maxBundle and maxPayload are the size of a bundle, and of the text of a simple signature, in bytes.
+	// maxBundle and maxPayload are the size of a bundle or an envelope, and of the text of a simple signature, in bytes.
 	maxBundle, maxPayload = 1 << 20, 64 << 10
 )
 
-// Signature is a signature as cosign keeps it, which nobody has verified: anybody may have written it.
+// Signature is a signature as cosign or Notation keeps it, which nobody has verified: anybody may have written it.
 type Signature struct {
-	// Content is a bundle, or the text that is signed.
+	// Content is a bundle, an envelope, or the text that is signed.
 	Content []byte
-	// Annotations are what stands beside the text; nil for a bundle.
+	// MediaType is that of an envelope; empty for the others.
+	MediaType string
+	// Annotations are what stands beside the text; nil for the others.
 	Annotations map[string]string
 }
 
@@ -44,7 +48,42 @@ func (r *Remote) Signatures(digest string) Signatures { return Signatures{r, dig
 
 // Bundles returns the bundles that refer to the artifact, as cosign 3 writes them: by the registry's list of what refers to it, or,
 // where it keeps none, by the tag that stands for one. Errors: those of Manifest, and ErrRef.
-func (s Signatures) Bundles(ctx context.Context) ([]Signature, error) { return s.read(ctx, s.bundles) }
+func (s Signatures) Bundles(ctx context.Context) ([]Signature, error) {
+	return s.read(ctx, ofCosign().of(s))
+}
+
+// Envelopes returns the envelopes that refer to the artifact, as Notation writes them, found in the same way. Errors: those of
+// Manifest, and ErrRef.
+func (s Signatures) Envelopes(ctx context.Context) ([]Signature, error) {
+	return s.read(ctx, ofNotation().of(s))
+}
+
+// form is how signatures are kept that refer to an artifact.
+type form struct {
+	// artifact begins the type of their manifests, and layers the media types of what they consist of.
+	artifact string
+	layers   []string
+	// typed says that the media type is handed on.
+	typed bool
+	// most is their size in bytes.
+	most int64
+}
+
+func ofCosign() form { return form{artifact: bundles, layers: []string{bundles}, most: maxBundle} }
+
+func ofNotation() form {
+	return form{artifact: notary, layers: []string{jose, cose}, typed: true, most: maxBundle}
+}
+
+// of returns how those of an artifact are read.
+func (f form) of(s Signatures) func(context.Context) ([]Signature, error) {
+	return func(ctx context.Context) ([]Signature, error) { return s.referring(ctx, f) }
+}
+
+// matches reports whether a media type is one of those of the layers.
+func (f form) matches(mediaType string) bool {
+	return slices.ContainsFunc(f.layers, func(prefix string) bool { return strings.HasPrefix(mediaType, prefix) })
+}
 
 // Simple returns the signatures that cosign 2 writes: the layers of a manifest that has the digest as its tag. Errors: those of
 // Manifest, and ErrRef.
@@ -63,8 +102,8 @@ func (s Signatures) read(ctx context.Context, form func(context.Context) ([]Sign
 	return out, nil
 }
 
-func (s Signatures) bundles(ctx context.Context) ([]Signature, error) {
-	all, err := s.referrers(ctx)
+func (s Signatures) referring(ctx context.Context, f form) ([]Signature, error) {
+	all, err := s.referrers(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -80,16 +119,21 @@ func (s Signatures) bundles(ctx context.Context) ([]Signature, error) {
 		case err != nil:
 			return nil, err
 		}
-		if len(m.Layers) == 0 || !strings.HasPrefix(m.Layers[0].MediaType, bundles) {
+		if len(m.Layers) == 0 || !f.matches(m.Layers[0].MediaType) {
 			continue
 		}
-		content, err := s.content(ctx, m.Layers[0], maxBundle)
+		content, err := s.content(ctx, m.Layers[0], f.most)
 		if err != nil {
 			return nil, err
 		}
-		if content != nil {
-			out = append(out, Signature{Content: content})
+		if content == nil {
+			continue
 		}
+		found := Signature{Content: content}
+		if f.typed {
+			found.MediaType = m.Layers[0].MediaType
+		}
+		out = append(out, found)
 	}
 	return out, nil
 }
@@ -106,20 +150,20 @@ func (s Signatures) content(ctx context.Context, layer Descriptor, limit int64) 
 	return content, err
 }
 
-// referrers returns the manifests of bundles that refer to the artifact.
-func (s Signatures) referrers(ctx context.Context) ([]Descriptor, error) {
+// referrers returns the manifests of signatures that refer to the artifact.
+func (s Signatures) referrers(ctx context.Context, f form) ([]Descriptor, error) {
 	var out []Descriptor
 	seen := 0
 	for next := s.remote.Path("referrers", s.digest); next != nil; {
 		page := document{}
 		link, err := s.remote.tags(ctx, next, &page)
-		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrStatus) {
-			return s.fallback(ctx)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, errStatus) {
+			return s.fallback(ctx, f)
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, ofBundles(page.Manifests)...)
+		out = append(out, f.among(page.Manifests)...)
 		if seen += len(page.Manifests); seen > maxReferrers || len(out) > maxSignatures || len(page.Manifests) == 0 {
 			break
 		}
@@ -130,11 +174,11 @@ func (s Signatures) referrers(ctx context.Context) ([]Descriptor, error) {
 	return out[:min(len(out), maxSignatures)], nil
 }
 
-// ofBundles returns those of some manifests that may be bundles: those that say so, and those of which some registries say nothing
-// else than that they have no configuration.
-func ofBundles(all []Descriptor) []Descriptor {
+// among returns those of some manifests that may be such signatures: those that say so, and those of which some registries say
+// nothing else than that they have no configuration.
+func (f form) among(all []Descriptor) []Descriptor {
 	return slices.DeleteFunc(slices.Clone(all), func(d Descriptor) bool {
-		return !strings.HasPrefix(d.ArtifactType, bundles) && d.ArtifactType != "" && d.ArtifactType != emptyConfig
+		return !strings.HasPrefix(d.ArtifactType, f.artifact) && d.ArtifactType != "" && d.ArtifactType != emptyConfig
 	})
 }
 
@@ -142,7 +186,7 @@ func ofBundles(all []Descriptor) []Descriptor {
 func (s Signatures) tag() string { return strings.Replace(s.digest, ":", "-", 1) }
 
 // fallback reads the tag that stands for the list of what refers to the artifact.
-func (s Signatures) fallback(ctx context.Context) ([]Descriptor, error) {
+func (s Signatures) fallback(ctx context.Context, f form) ([]Descriptor, error) {
 	_, content, _, err := s.remote.manifest(ctx, s.tag())
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -154,7 +198,7 @@ func (s Signatures) fallback(ctx context.Context) ([]Descriptor, error) {
 	if json.Unmarshal(content, &index) != nil {
 		return nil, fmt.Errorf("%w: the list of what refers to %s is no JSON that is understood", ErrMalformed, s.digest)
 	}
-	out := ofBundles(index.Manifests[:min(len(index.Manifests), maxReferrers)])
+	out := f.among(index.Manifests[:min(len(index.Manifests), maxReferrers)])
 	return out[:min(len(out), maxSignatures)], nil
 }
 

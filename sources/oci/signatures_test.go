@@ -116,6 +116,35 @@ func TestBundles(t *testing.T) {
 	}
 }
 
+// TestEnvelopes is about which signatures of Notation are read, and that their form is told.
+func TestEnvelopes(t *testing.T) {
+	const notary = "application/vnd.cncf.notary.signature"
+	f := newFixture(t)
+	digest := f.push("latest", []byte("x"))
+	f.index(tagOf(digest), f.referrer(bundleType, bundleType, []byte("a bundle")), f.referrer(notary, "application/jose+json", []byte("one")),
+		f.referrer(notary, "text/plain", []byte("a text")), f.referrer(emptyType, "application/cose", []byte("two")), f.referrer(emptyType, bundleType, []byte("another bundle")))
+	got, err := f.remote(oci.Login{}, oci.Options{}).Signatures(digest).Envelopes(t.Context())
+	want := []oci.Signature{{Content: []byte("one"), MediaType: "application/jose+json"}, {Content: []byte("two"), MediaType: "application/cose"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestDescribe is about what a digest stands for.
+func TestDescribe(t *testing.T) {
+	f := newFixture(t)
+	digest := f.push("latest", []byte("x"))
+	remote := f.remote(oci.Login{}, oci.Options{})
+	got, err := remote.Describe(t.Context(), digest)
+	if err != nil || got.MediaType != manifestType || got.Digest != digest || got.Size < 100 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.stands(digest, `{"schemaVersion":2}`)
+	if got, err := remote.Describe(t.Context(), digest); !errors.Is(err, oci.ErrDigest) {
+		t.Errorf("something else: %+v, %v", got, err)
+	}
+}
+
 func numbered(n int) []oci.Signature {
 	var out []oci.Signature
 	for i := range n {

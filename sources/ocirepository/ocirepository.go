@@ -94,7 +94,7 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 		hub: hub, store: store, events: events, opts: opts, runs: runs.New(),
 		counts:   fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.OCIRepositoryKind),
 		limits:   fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces},
-		secrets:  reader{hub},
+		secrets:  reader{hub, opts.Registries.Egress},
 		restorer: &fetching.Restorer{Store: store, Clock: opts.Clock},
 	}
 }

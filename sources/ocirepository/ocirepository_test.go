@@ -395,7 +395,7 @@ func TestWhatGoesWrong(t *testing.T) {
 		"a provider": {func(spec *sourcev1.OCIRepositorySpec) { spec.Provider = "aws" }, nil,
 			[]string{"Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, 0},
 		"signatures": {func(spec *sourcev1.OCIRepositorySpec) {
-			spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "notation"}
+			spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "gpg"}
 		}, nil,
 			[]string{"Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, 0},
 	} {

@@ -19,7 +19,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/artifact"
-	"github.com/flotilla-io/flotilla/sources/cosign"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/oci"
 )
@@ -36,7 +35,7 @@ type state struct {
 	inUse   []artifact.Used
 	// trust is whose signatures count, if the spec asks for signatures, and signed who signed what is fetched. doubted means
 	// that the artifact of the status was not verified by such.
-	trust   *cosign.Trust
+	trust   trust
 	signed  *provenance.ArtifactSignature
 	doubted bool
 	// artifact is the new artifact; nil until it is stored.

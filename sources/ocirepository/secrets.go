@@ -54,7 +54,11 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // reader reads what a source refers to.
-type reader struct{ hub client.Reader }
+type reader struct {
+	hub client.Reader
+	// egress decides which servers are asked for revoked certificates.
+	egress egress.Dialer
+}
 
 // logins reads the logins of the Secret of the spec, and of those of its ServiceAccount.
 func (r reader) logins(ctx context.Context, s *state) (oci.Logins, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/cosign"
 	"github.com/flotilla-io/flotilla/sources/fetching"
+	"github.com/flotilla-io/flotilla/sources/notation"
 	"github.com/flotilla-io/flotilla/sources/oci"
 )
 
@@ -23,8 +24,10 @@ func refuseVerify(verify *sourcev1.OCIRepositoryVerification) error {
 	switch {
 	case verify == nil:
 		return nil
+	case verify.Provider == provenance.Notation:
+		return refuseNotation(verify)
 	case verify.Provider != provenance.Cosign && verify.Provider != "":
-		return loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.verify.provider %s is not supported yet: sign with cosign, and name that", verify.Provider))
+		return loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.verify.provider %s is not supported: sign with cosign or notation, and name that", verify.Provider))
 	case verify.SecretRef != nil && (verify.TrustedRootSecretRef != nil || len(verify.MatchOIDCIdentity) > 0):
 		return stalled("spec.verify has keys in secretRef, and identities or a trusted root: leave out the keys, or the others, which count without keys only")
 	case verify.SecretRef != nil:
@@ -49,6 +52,9 @@ func (r reader) trust(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Stalled(sourcev1.VerificationError, err)
 	}
 	ref, field, holds := verify.SecretRef, "spec.verify.secretRef", "the public keys whose signatures count"
+	if verify.Provider == provenance.Notation {
+		holds = notation.PolicyKey + " and the certificates of who may sign"
+	}
 	if ref == nil {
 		ref, field, holds = verify.TrustedRootSecretRef, "spec.verify.trustedRootSecretRef", cosign.RootKey
 	}
@@ -61,26 +67,57 @@ func (r reader) trust(ctx context.Context, s *state) (loop.Next, error) {
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read Secret %s: %w", key, err)
 	}
-	if verify.SecretRef != nil {
-		s.trust, err = cosign.ParseKeys(secret.Data)
-	} else {
-		s.trust, err = cosign.ParseRoot(secret.Data, identities)
+	switch {
+	case verify.Provider == provenance.Notation:
+		s.trust, err = r.notation(ctx, s, secret.Data)
+	case verify.SecretRef != nil:
+		s.trust, err = ofCosign(cosign.ParseKeys(secret.Data))
+	default:
+		s.trust, err = ofCosign(cosign.ParseRoot(secret.Data, identities))
 	}
 	if s.doubted = !s.trust.Has(provenance.ArtifactKey(s.object)); err != nil {
-		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("Secret %s: %w", key, err))
+		return loop.Next{}, s.untrusted(key, err)
 	}
 	return loop.Next{}, nil
 }
+
+// untrusted returns the error about a Secret that says of nobody that he may sign.
+func (s *state) untrusted(key client.ObjectKey, err error) error {
+	if errors.Is(err, cosign.ErrKeys) || errors.Is(err, notation.ErrTrust) {
+		return loop.Waiting(sourcev1.VerificationError, s.interval, fmt.Errorf("Secret %s: %w", key, err))
+	}
+	return err
+}
+
+// trust is whose signatures count.
+type trust interface {
+	// Has reports whether a fingerprint is of what vouches.
+	Has(fingerprint string) bool
+	// signer returns who signed the target: the first signature that counts. Where none does, the error is about the first there is.
+	// Errors: unverified.
+	signer(ctx context.Context, s *state) (provenance.ArtifactSignature, error)
+}
+
+// unverified says why the target is not verified.
+type unverified struct{ why string }
+
+func (u unverified) Error() string { return u.why }
+
+// cosigned is whose signatures of cosign count.
+type cosigned struct{ *cosign.Trust }
+
+func ofCosign(of *cosign.Trust, err error) (trust, error) { return cosigned{of}, err }
 
 // verify finds out who signed what is about to be fetched.
 func verify(ctx context.Context, s *state) (loop.Next, error) {
 	if s.object.Spec.Verify == nil || s.current {
 		return loop.Next{}, nil
 	}
-	who, err := s.signer(ctx)
+	who, err := s.trust.signer(ctx, s)
+	var not unverified
 	switch {
-	case errors.Is(err, cosign.ErrNotVerified):
-		return loop.Next{}, s.refused(cosign.Why(err))
+	case errors.As(err, &not):
+		return loop.Next{}, s.refused(not.why)
 	case err != nil:
 		return loop.Next{}, s.classify(err)
 	}
@@ -92,8 +129,7 @@ func verify(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// signer returns who signed the target: the first signature that counts. Where none does, the error is about the first there is.
-func (s *state) signer(ctx context.Context) (provenance.ArtifactSignature, error) {
+func (c cosigned) signer(ctx context.Context, s *state) (provenance.ArtifactSignature, error) {
 	var none provenance.ArtifactSignature
 	var first error
 	signatures := s.remote.Signatures(s.target.Digest)
@@ -102,10 +138,10 @@ func (s *state) signer(ctx context.Context) (provenance.ArtifactSignature, error
 		judge func(oci.Signature) (provenance.ArtifactSignature, error)
 	}{
 		{signatures.Bundles, func(sig oci.Signature) (provenance.ArtifactSignature, error) {
-			return s.trust.Bundle(s.target.Digest, sig.Content)
+			return c.Bundle(s.target.Digest, sig.Content)
 		}},
 		{signatures.Simple, func(sig oci.Signature) (provenance.ArtifactSignature, error) {
-			return s.trust.Simple(s.target.Digest, sig.Content, sig.Annotations)
+			return c.Simple(s.target.Digest, sig.Content, sig.Annotations)
 		}},
 	} {
 		all, err := form.read(ctx)
@@ -122,8 +158,11 @@ func (s *state) signer(ctx context.Context) (provenance.ArtifactSignature, error
 			}
 		}
 	}
-	if first == nil {
-		first = fmt.Errorf("%w: it has no signature of cosign", cosign.ErrNotVerified)
+	switch {
+	case first == nil:
+		return none, unverified{"it has no signature of cosign"}
+	case errors.Is(first, cosign.ErrNotVerified):
+		return none, unverified{cosign.Why(first)}
 	}
 	return none, first
 }

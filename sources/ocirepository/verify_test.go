@@ -289,6 +289,29 @@ func TestASignedTagThatMoves(t *testing.T) {
 	}
 }
 
+// TestAKeyThatIsTakenAwayMeanwhile: what was verified by a key that is revoked while it is fetched counts until the next look.
+func TestAKeyThatIsTakenAwayMeanwhile(t *testing.T) {
+	b := newBench(t, ocirepository.Options{})
+	ann, eve := must[cosigner.Key](t)(cosigner.NewKey()), must[cosigner.Key](t)(cosigner.NewKey())
+	b.keys(map[string]cosigner.Key{"ann.pub": ann})
+	digest := b.push("latest", map[string]string{"app.yaml": "signed"})
+	b.texts(digest, must[cosigner.Simple](t)(ann.Simple(digest)))
+	b.registry.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/blobs/") {
+			b.keys(map[string]cosigner.Key{"ann.pub": eve})
+		}
+		return false
+	})
+	b.create(func(s *sourcev1.OCIRepositorySpec) { s.Verify = byKeys() })
+	b.reconcile()
+	b.registry.Answer(nil)
+	b.reconcile()
+	want := outcome{refused, "latest@DIGEST is not verified: it has a signature, by none of the keys of the Secret, or of something else", "signed", false}
+	if diff := cmp.Diff(want, b.outcome()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestADoubtWithoutTheRegistry: a key that is taken out of the Secret counts no more, also where the registry is gone.
 func TestADoubtWithoutTheRegistry(t *testing.T) {
 	b := newBench(t, ocirepository.Options{})
@@ -344,7 +367,9 @@ func TestVerifyIsRefused(t *testing.T) {
 		verify sourcev1.OCIRepositoryVerification
 		want   string
 	}{
-		"notation":                  {sourcev1.OCIRepositoryVerification{Provider: "notation", SecretRef: root}, "UnsupportedField: spec.verify.provider notation is not supported yet: sign with cosign, and name that"},
+		"another provider":          {sourcev1.OCIRepositoryVerification{Provider: "gpg", SecretRef: root}, "UnsupportedField: spec.verify.provider gpg is not supported: sign with cosign or notation, and name that"},
+		"notation without a Secret": {sourcev1.OCIRepositoryVerification{Provider: "notation"}, "VerificationError: spec.verify.provider notation needs a Secret in spec.verify.secretRef, with trustpolicy.json and the certificates of who may sign"},
+		"notation and identities":   {sourcev1.OCIRepositoryVerification{Provider: "notation", SecretRef: root, MatchOIDCIdentity: byIdentity(".").MatchOIDCIdentity}, "VerificationError: spec.verify has identities or a trusted root, which are for cosign: name who may sign in the trustedIdentities of the trust policy"},
 		"keys and identities":       {sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: root, MatchOIDCIdentity: byIdentity(".").MatchOIDCIdentity}, "VerificationError: spec.verify has keys in secretRef, and identities or a trusted root: leave out the keys, or the others, which count without keys only"},
 		"keys and a root":           {sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: root, TrustedRootSecretRef: root}, "VerificationError: spec.verify has keys in secretRef, and identities or a trusted root: leave out the keys, or the others, which count without keys only"},
 		"the public root":           {sourcev1.OCIRepositoryVerification{Provider: "cosign", MatchOIDCIdentity: byIdentity(".").MatchOIDCIdentity}, "VerificationError: spec.verify without keys in secretRef needs a trusted root, and the one of the public Sigstore is not fetched: put its trusted_root.json, as cosign trusted-root create writes it, into a Secret, and name that in spec.verify.trustedRootSecretRef"},
