@@ -433,6 +433,27 @@ func TestWhatGoesWrong(t *testing.T) {
 	}
 }
 
+// TestTheProxyIsNamed: what is wrong with a proxy names the Secret that names the proxy.
+func TestTheProxyIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct{ proxy, want string }{
+		"nothing is there":             {"http://127.0.0.1:1", "False OCIArtifactPullFailed: ask for the tag latest of REGISTRY/app: the proxy of the Secret shop/proxy: connection refused"},
+		"it is where no source may be": {"http://10.9.9.9:3128", "False AddressNotAllowed: ask for the tag latest of REGISTRY/app: the proxy of the Secret shop/proxy: address not allowed: 10.9.9.9 leads to a private address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, ocirepository.Options{})
+			b.push("latest", map[string]string{"app.yaml": "one"})
+			b.add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "proxy"}, Data: map[string][]byte{"address": []byte(tc.proxy)}})
+			b.create(func(spec *sourcev1.OCIRepositorySpec) {
+				spec.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+			})
+			b.reconcile()
+			if want := strings.ReplaceAll(tc.want, "REGISTRY", b.host()); !strings.HasPrefix(b.ready(), want) {
+				t.Errorf("%s\nwant %s", b.ready(), want)
+			}
+		})
+	}
+}
+
 // TestHostileLayers checks that what a layer must not hold is neither stored nor applied.
 func TestHostileLayers(t *testing.T) {
 	for name, files := range map[string]map[string]string{

@@ -197,6 +197,9 @@ func (r *Reconciler) restore(ctx context.Context, s *state, used artifact.Used) 
 // classify returns the error with what is to be done about it: what only a change of the object can fix stalls; what a change
 // elsewhere fixes is tried again after the interval; what may be transient is tried again soon.
 func (s *state) classify(err error) error {
+	if ref := s.object.Spec.ProxySecretRef; ref != nil {
+		err = egress.Naming(err, s.object.Namespace+"/"+ref.Name)
+	}
 	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
 	switch {
 	case errors.Is(err, egress.ErrNotAllowed):
