@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -198,13 +199,26 @@ func TestHostileRegistries(t *testing.T) {
 			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
 		}), oci.ErrRedirect},
 		"a layer that is always further on": {blobs(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }), oci.ErrRedirect},
-		"an error in words":                 {blobs(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, canary, http.StatusTeapot) }), nil},
+		"a layer that is cut off": {blobs(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, canary)
+		}), nil},
+		"a layer that never comes": {blobs(func(w http.ResponseWriter, r *http.Request) {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}), context.DeadlineExceeded},
+		"a registry that breaks down in the middle": {blobs(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }), nil},
+		"one that is busy in the middle": {blobs(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}), nil},
+		"an error in words": {blobs(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, canary, http.StatusTeapot) }), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			digest := f.push("latest", pack(t, map[string]string{"app.yaml": "one"}))
 			f.before = tc.before
-			remote := f.remote(oci.Login{Username: "u", Password: canary}, oci.Options{})
+			remote := f.remote(oci.Login{Username: "u", Password: canary}, oci.Options{Timeout: 2 * time.Second})
 			m, err := remote.Manifest(t.Context(), digest)
 			if err == nil {
 				layer, _ := m.Layer("")
@@ -215,6 +229,29 @@ func TestHostileRegistries(t *testing.T) {
 			}
 			noCanary(t, err)
 		})
+	}
+}
+
+// TestIndexes is about what an index may lead to: one manifest, and no further.
+func TestIndexes(t *testing.T) {
+	f := newFixture(t)
+	leaf := f.push("leaf", pack(t, nil))
+	index := func(tag, digest string) string {
+		return f.manifest(tag, indexType, map[string]any{"schemaVersion": 2, "mediaType": indexType, "manifests": []any{map[string]any{"mediaType": manifestType, "digest": digest, "size": 1}}})
+	}
+	one := index("one", leaf)
+	two := index("two", one)
+	for name, tc := range map[string]struct {
+		digest string
+		want   error
+	}{
+		"a manifest":    {leaf, nil},
+		"an index":      {one, nil},
+		"one of others": {two, oci.ErrMalformed},
+	} {
+		if _, err := f.remote(oci.Login{}, oci.Options{}).Manifest(t.Context(), tc.digest); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
 	}
 }
 
