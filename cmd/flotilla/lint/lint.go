@@ -103,6 +103,7 @@ func (known *Linter) Lint(ctx context.Context, files []File, opts Options) (Repo
 			return Report{}, err
 		}
 	}
+	receivers(ctx, l)
 	l.across()
 	l.report.sort()
 	return l.report, nil

@@ -7,6 +7,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flotilla-io/flotilla/policies/annotation"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
@@ -27,6 +28,9 @@ func refused(l *linter, o *object, fields map[string]any) {
 		field, why := unserved.GitRepository(git.Spec)
 		refuse(l, o, field, why)
 		refuse(l, o, "spec.provider", unserved.AppWithoutSecret(git.Spec))
+		if err := annotation.FaultOf(&git); err != nil {
+			refuse(l, o, "metadata.annotations", err.Error())
+		}
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.OCIRepositoryKind) && read(&oci):
 		if not, instead := unserved.Provider(oci.Spec); not {
 			refuse(l, o, "spec.provider", "is not supported yet: "+instead)

@@ -80,6 +80,8 @@ func TestHowRevisionsAreApplied(t *testing.T) {
 		"a share of per cents":       {[]string{"--max-prune-share=20"}, reconciler.Revisions{}, "--max-prune-share: 20 is not a part, from 0 to 1"},
 		"no number":                  {[]string{"--max-prune-share=NaN"}, reconciler.Revisions{}, "--max-prune-share: NaN is not a part, from 0 to 1"},
 		"less than none":             {[]string{"--max-prune-count=-1"}, reconciler.Revisions{}, "--max-prune-count: -1 is less than none"},
+		"a port that is no address":  {[]string{"--receiver-address=9292"}, reconciler.Revisions{}, `--receiver-address: "9292" has no port, or is no address: write it such as :9292 or 127.0.0.1:9292`},
+		"a host without a port":      {[]string{"--artifact-address=127.0.0.1"}, reconciler.Revisions{}, `--artifact-address: "127.0.0.1" has no port, or is no address`},
 		"a link to nowhere":          {[]string{"--status-url=fleet.example.com"}, reconciler.Revisions{}, `--status-url: "fleet.example.com" is no address such as https://fleet.example.com/kustomizations`},
 		"a link that shows a secret": {[]string{"--status-url=https://me:pass@example.com"}, reconciler.Revisions{}, "--status-url: everybody who sees"},
 	} {

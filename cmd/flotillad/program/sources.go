@@ -83,6 +83,14 @@ func (o *sourceOptions) validate() (err error) {
 	if o.limits, err = tenancy.ParseLimits(o.givenLimits); err != nil {
 		return command.Usage(fmt.Errorf("--namespace-limits: %w", err))
 	}
+	for flag, address := range map[string]string{"--artifact-address": o.artifactAddress, "--receiver-address": o.receiverAddress} {
+		if address == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return command.Usage(fmt.Errorf("%s: %q has no port, or is no address: write it such as :9292 or 127.0.0.1:9292", flag, address))
+		}
+	}
 	brake := o.revisions.Brake
 	if !(brake.Share >= 0 && brake.Share <= 1) { // refuses NaN as well
 		return command.Usage(fmt.Errorf("--max-prune-share: %v is not a part, from 0 to 1", brake.Share))
