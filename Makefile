@@ -77,7 +77,7 @@ lint: ## run the linters of .golangci.yaml
 
 .PHONY: tools-debian
 tools-debian:
-	hack/debian.sh openssh-server
+	hack/debian.sh openssh-server docker-registry
 
 .PHONY: clean
 clean: ## remove what was built
