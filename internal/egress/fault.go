@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"reflect"
 	"syscall"
 
 	"github.com/flotilla-io/flotilla/internal/tenure"
@@ -43,6 +44,10 @@ func aboutCertificate(err error) string {
 	}
 }
 
+// refusedTLS is the Op of an error that holds the alert with which a server refused TLS. The type of the alert itself is exported for
+// QUIC only.
+const refusedTLS = "remote error"
+
 // Fault returns what went wrong with a connection in words of our own. Clients
 // of HTTP and SSH quote what was answered, and addresses and ports of this side.
 func Fault(err error) error {
@@ -54,6 +59,7 @@ func Fault(err error) error {
 		alert       tls.AlertError
 		record      tls.RecordHeaderError
 		timeout     net.Error
+		remote      *net.OpError
 	)
 	var proxy *ProxyError
 	switch {
@@ -79,6 +85,8 @@ func Fault(err error) error {
 		return fmt.Errorf("%w %s", ErrCertificate, aboutCertificate(certificate.Err))
 	case errors.As(err, &alert):
 		return alert
+	case errors.As(err, &remote) && remote.Op == refusedTLS && reflect.ValueOf(remote.Err).Kind() == reflect.Uint8:
+		return tls.AlertError(reflect.ValueOf(remote.Err).Uint()) //nolint:gosec // it is that small
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return http.ErrSchemeMismatch
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
