@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/alerting"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // Recorder returns what other loops emit their Events by: it passes each on, and has a look at it.
@@ -55,8 +56,8 @@ func subject(obj runtime.Object) (of func() alerting.Event, namespace string, se
 	case *kustomizev1.Kustomization:
 		return func() alerting.Event {
 			revision, origin := cmp.Or(o.Status.LastAttemptedRevision, o.Status.LastAppliedRevision), ""
-			if revision == o.Status.LastAppliedRevision {
-				origin = o.Status.LastAppliedOriginRevision
+			if from := origins.Committed(o, nil, revision); from != revision {
+				origin = from
 			}
 			return eventOf(o, kustomizev1.GroupVersion.String(), kustomizev1.KustomizationKind, revision, origin)
 		}, o.Namespace, true
