@@ -157,7 +157,7 @@ func (s Signatures) referrers(ctx context.Context, f form) ([]Descriptor, error)
 	for next := s.remote.Path("referrers", s.digest); next != nil; {
 		page := document{}
 		link, err := s.remote.tags(ctx, next, &page)
-		if errors.Is(err, ErrNotFound) || errors.Is(err, errStatus) {
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrStatus) {
 			return s.fallback(ctx, f)
 		}
 		if err != nil {
