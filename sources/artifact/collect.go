@@ -139,8 +139,8 @@ func (c *collection) walk(ctx context.Context, root string, visit func(name stri
 }
 
 const (
-	// maxIgnoreFile is how large a .sourceignore may be, in bytes.
-	maxIgnoreFile = 1 << 20
+	// MaxIgnoreFile is how large a .sourceignore may be, in bytes.
+	MaxIgnoreFile = 1 << 20
 	// maxPatterns is how many exclusions there may be in total: each file is
 	// matched against each of them, and many directories may have a .sourceignore.
 	maxPatterns = 10_000
@@ -150,7 +150,7 @@ func (c *collection) loadIgnoreFile(name string, d fs.DirEntry) error {
 	if path.Base(name) != sourceignore.IgnoreFile || !d.Type().IsRegular() {
 		return nil
 	}
-	if info, err := d.Info(); err != nil || info.Size() > maxIgnoreFile {
+	if info, err := d.Info(); err != nil || info.Size() > MaxIgnoreFile {
 		return fmt.Errorf("%s: %w", name, errors.Join(ErrTooLarge, err))
 	}
 	text, err := fs.ReadFile(c.tree, name)
@@ -175,7 +175,7 @@ func (c *collection) loadIgnoreFiles(files Files) error {
 		if path.Base(name) != sourceignore.IgnoreFile {
 			continue
 		}
-		if len(files[name].Data) > maxIgnoreFile {
+		if len(files[name].Data) > MaxIgnoreFile {
 			return fmt.Errorf("%s: %w", name, ErrTooLarge)
 		}
 		if err := c.excludeBelow(path.Dir(name), files[name].Data); err != nil {

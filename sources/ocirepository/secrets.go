@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net/url"
 	"sync"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -12,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/oci"
@@ -39,7 +37,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{}, s.classify(fmt.Errorf("Secret %s/%s of spec.certSecretRef: %w", s.key.Namespace, spec.CertSecretRef.Name, err))
 		}
 	}
-	if access.Proxy, err = r.secrets.proxy(ctx, s); err != nil {
+	if access.Proxy, err = r.secrets.of(s).Proxy(ctx, spec.ProxySecretRef); err != nil {
 		return loop.Next{}, err
 	}
 	opts.Timeout = defaultTimeout
@@ -101,33 +99,11 @@ func (r reader) logins(ctx context.Context, s *state) (oci.Logins, error) {
 
 // secret reads a Secret of the source's namespace.
 func (r reader) secret(ctx context.Context, s *state, name, by string) (map[string][]byte, error) {
-	key := client.ObjectKey{Namespace: s.key.Namespace, Name: name}
-	var secret corev1.Secret
-	err := r.hub.Get(ctx, key, &secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, loop.Waiting(sourcev1.AuthenticationFailedReason, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of %s is not there: create it", key, by))
-	case err != nil:
-		return nil, loop.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf("read Secret %s: %w", key, err))
-	}
-	return secret.Data, nil
+	return r.of(s).Read(ctx, name, by)
 }
 
-// proxy returns the proxy that a source names; nil for none.
-func (r reader) proxy(ctx context.Context, s *state) (*url.URL, error) {
-	ref := s.object.Spec.ProxySecretRef
-	if ref == nil {
-		return nil, nil
-	}
-	data, err := r.secret(ctx, s, ref.Name, "spec.proxySecretRef")
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := egress.ParseProxy(data)
-	if err != nil {
-		return nil, loop.Waiting(sourcev1.AuthenticationFailedReason, s.interval, fmt.Errorf("Secret %s/%s of spec.proxySecretRef: %w", s.key.Namespace, ref.Name, err))
-	}
-	return proxy, nil
+func (r reader) of(s *state) fetching.Secrets {
+	return fetching.Secrets{Hub: r.hub, Namespace: s.key.Namespace, Interval: s.interval}
 }
 
 // print is a digest of all that a Remote is made from.
