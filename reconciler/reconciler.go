@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +27,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
-	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
@@ -54,11 +52,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
-	"github.com/flotilla-io/flotilla/sources/git"
-	"github.com/flotilla-io/flotilla/sources/oci"
-	"github.com/flotilla-io/flotilla/sources/ocirepository"
 	"github.com/flotilla-io/flotilla/sources/receiver"
-	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
 // Options choose and tune the loops.
@@ -169,6 +163,7 @@ type loop struct {
 var loops = []loop{
 	{"gitrepository", registerRepository},
 	{"ocirepository", registerOCIRepository},
+	{"bucket", registerBucket},
 	{"receiver", registerReceiver},
 	{"kustomization", registerApply},
 	{"template", registerTemplate},
@@ -286,21 +281,9 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	return f, mgr.Add(f.registry)
 }
 
-func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{
-		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.GitRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
-	}).Register(f.mgr)
-}
-
 func registerReceiver(_ context.Context, f *fleet) error {
 	return receiver.New(f.mgr.GetClient(), receiver.Options{
 		Address: f.opts.Network.Webhooks, Egress: f.opts.Network.Egress, AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Metrics: f.opts.Metrics,
-	}).Register(f.mgr)
-}
-
-func registerOCIRepository(_ context.Context, f *fleet) error {
-	return ocirepository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, ocirepository.Options{
-		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 

@@ -124,6 +124,7 @@ func TestFluxKindsThatAreServed(t *testing.T) {
 		"gitrepositories.source.toolkit.fluxcd.io":   "v1",
 		"kustomizations.kustomize.toolkit.fluxcd.io": "v1",
 		"ocirepositories.source.toolkit.fluxcd.io":   "v1",
+		"buckets.source.toolkit.fluxcd.io":           "v1",
 		"providers.notification.toolkit.fluxcd.io":   "v1beta3",
 		"receivers.notification.toolkit.fluxcd.io":   "v1",
 	}

@@ -66,6 +66,17 @@ spec:
   timeout: 5s
 `
 
+const listed = `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: Bucket
+metadata: {name: NAME, namespace: red}
+spec:
+  interval: 10m
+  timeout: 5s
+  bucketName: src
+  insecure: true
+`
+
 const config = `
 apiVersion: v1
 kind: ConfigMap
@@ -119,6 +130,15 @@ func fields(addresses []string) []field {
 		{path: "OCIRepository spec.serviceAccountName", over: accounts, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  serviceAccountName: TARGET\n"},
 		{path: "OCIRepository spec.verify.secretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, secretRef: {name: TARGET}}\n"},
 		{path: "OCIRepository spec.verify.trustedRootSecretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, matchOIDCIdentity: [{issuer: '.*', subject: '.*'}], trustedRootSecretRef: {name: TARGET}}\n"},
+		{path: "Bucket spec.endpoint", over: addresses, manifest: listed + "  endpoint: TARGET\n"},
+		{path: "Bucket spec.secretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  secretRef: {name: TARGET}\n"},
+		{path: "Bucket spec.certSecretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  certSecretRef: {name: TARGET}\n"},
+		{path: "Bucket spec.proxySecretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  proxySecretRef: {name: TARGET}\n"},
+		{path: "Bucket spec.proxySecretRef (address)", over: []string{"proxy"}, manifest: listed + "  endpoint: 127.0.0.1:1\n  proxySecretRef: {name: TARGET}\n"},
+		{path: "Bucket spec.serviceAccountName", over: accounts, manifest: listed + "  endpoint: 127.0.0.1:1\n  provider: aws\n  serviceAccountName: TARGET\n"},
+		{path: "Bucket spec.sts.endpoint", over: addresses, manifest: listed + "  endpoint: 127.0.0.1:1\n  sts: {provider: ldap, endpoint: 'http://TARGET', secretRef: {name: sts}}\n"},
+		{path: "Bucket spec.sts.secretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  sts: {provider: ldap, endpoint: 'http://127.0.0.1:1', secretRef: {name: TARGET}}\n"},
+		{path: "Bucket spec.sts.certSecretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  sts: {provider: ldap, endpoint: 'http://127.0.0.1:1', secretRef: {name: sts}, certSecretRef: {name: TARGET}}\n"},
 		{path: "a status that the tenant writes", over: namespaces, manifest: forgedStatus},
 		{path: "ResourceBinding spec.resource.namespace", over: namespaces, manifest: bound + "  resource: {apiVersion: v1, kind: Secret, name: crown, namespace: TARGET}\n"},
 		{path: "ResourceBinding spec.requiredBy[].namespace", over: namespaces, manifest: bound + "  resource: {apiVersion: v1, kind: ConfigMap, name: own, namespace: red}\n  requiredBy: [{name: app-deployment, namespace: TARGET, clusters: [{name: east}]}]\n"},

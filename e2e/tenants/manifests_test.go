@@ -258,6 +258,11 @@ stringData: {address: "http://CANARY"}
 ---
 apiVersion: v1
 kind: Secret
+metadata: {name: sts, namespace: red}
+stringData: {username: red, password: red}
+---
+apiVersion: v1
+kind: Secret
 metadata: {name: ssh, namespace: red}
 stringData:
   identity: |

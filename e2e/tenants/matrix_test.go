@@ -241,7 +241,7 @@ func (w *world) judge(t *testing.T, c *cell) {
 		w.judgeProvider(t, c)
 		return
 	}
-	if !slices.Contains([]string{"Kustomization", "GitRepository", "OCIRepository"}, kind) || obj.Object["status"] != nil {
+	if !slices.Contains([]string{"Kustomization", "GitRepository", "OCIRepository", "Bucket"}, kind) || obj.Object["status"] != nil {
 		c.outcome = "without effect"
 		return
 	}

@@ -18,6 +18,7 @@ import (
 // served are the kinds of Flux that Flotilla serves.
 var served = []string{
 	"alerts.notification.toolkit.fluxcd.io",
+	"buckets.source.toolkit.fluxcd.io",
 	"gitrepositories.source.toolkit.fluxcd.io",
 	"kustomizations.kustomize.toolkit.fluxcd.io",
 	"ocirepositories.source.toolkit.fluxcd.io",

@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/bucket"
 	"github.com/flotilla-io/flotilla/sources/build"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/forge"
@@ -94,6 +95,19 @@ func ofOCIRepository(t *testing.T, kinds *runtime.Scheme, spec map[string]any) s
 	}
 	defer store.Close()
 	work(t, hub, ocirepository.New(hub, store, nobody{}, ocirepository.Options{}), of)
+	return messageOf(of.Status.Conditions, "Stalled", fetching.ReasonUnsupported)
+}
+
+func ofBucket(t *testing.T, kinds *runtime.Scheme, spec map[string]any) string {
+	t.Helper()
+	of := object[sourcev1.Bucket](t, spec)
+	hub := fake.NewClientBuilder().WithScheme(kinds).WithObjects(of).WithStatusSubresource(of).Build()
+	store, err := artifact.NewStore(t.TempDir(), artifact.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	work(t, hub, bucket.New(hub, store, nobody{}, bucket.Options{}), of)
 	return messageOf(of.Status.Conditions, "Stalled", fetching.ReasonUnsupported)
 }
 

@@ -34,3 +34,24 @@ func AppWithoutSecret(spec sourcev1.GitRepositorySpec) string {
 func Provider(spec sourcev1.OCIRepositorySpec) (unserved bool, instead string) {
 	return spec.Provider != "" && spec.Provider != sourcev1.GenericOCIProvider, "use a login of the registry in spec.secretRef"
 }
+
+// byS3 says how buckets of a cloud are served by the interface of S3; those of Azure have none.
+var byS3 = map[string]string{
+	sourcev1.BucketProviderAmazon: "set it to generic, with endpoint s3.<region>.amazonaws.com, the region, and a Secret with accesskey and secretkey in spec.secretRef",
+	sourcev1.BucketProviderGoogle: "set it to generic, with endpoint storage.googleapis.com, and a Secret with an HMAC key as accesskey and secretkey in spec.secretRef",
+	sourcev1.BucketProviderAzure:  "copy the files to a bucket that is served by the interface of S3, or push them to a registry and use an OCIRepository",
+}
+
+// Bucket returns the first field that is not served, and a sentence that begins with it; empty for none.
+func Bucket(spec sourcev1.BucketSpec) (field, why string) {
+	switch instead, ofCloud := byS3[spec.Provider]; {
+	case ofCloud:
+		return "spec.provider", fmt.Sprintf("spec.provider %s is not supported yet, as it needs the cloud's own libraries: %s", spec.Provider, instead)
+	case spec.ServiceAccountName != "":
+		return "spec.serviceAccountName", "spec.serviceAccountName is not supported yet, as it is for providers that need a cloud's own libraries: remove it, and name a Secret with accesskey and secretkey in spec.secretRef"
+	case spec.STS != nil && spec.STS.Provider == sourcev1.STSProviderAmazon:
+		return "spec.sts.provider", "spec.sts.provider aws is not supported yet, as it needs the cloud's own libraries: remove spec.sts, and name a Secret with accesskey and secretkey in spec.secretRef"
+	default:
+		return "", ""
+	}
+}

@@ -379,8 +379,8 @@ func TestHandovers(t *testing.T) {
 			steps: func(h *handover) {
 				h.addressed()
 				h.green(revisionA)
-				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Kind = "Bucket" })
-				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.sourceRef.kind Bucket is not supported yet")
+				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Kind = "HelmChart" })
+				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.sourceRef.kind HelmChart is not supported yet")
 				h.looks()
 			},
 			want: []string{greenA},

@@ -64,6 +64,7 @@ type Kind struct {
 var kinds = []Kind{
 	kind(sourcev1.GitRepositoryKind, "GitRepositories", "git", func() client.ObjectList { return &sourcev1.GitRepositoryList{} }, ofGitRepository),
 	kind(sourcev1.OCIRepositoryKind, "OCIRepositories", "oci", func() client.ObjectList { return &sourcev1.OCIRepositoryList{} }, ofOCIRepository),
+	kind(sourcev1.BucketKind, "Buckets", "bucket", func() client.ObjectList { return &sourcev1.BucketList{} }, ofBucket),
 }
 
 func kind[T any, P interface {
@@ -90,6 +91,20 @@ func ofOCIRepository(r *sourcev1.OCIRepository) Facts {
 		URL: r.Spec.URL, Reference: referenceOfOCI(r.Spec.Reference), Ignore: r.Spec.Ignore,
 		Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
 		Verify: provenance.Demand{OCI: r.Spec.Verify}, Unverified: provenance.UnverifiedArtifact(r),
+	}
+}
+
+func ofBucket(b *sourcev1.Bucket) Facts {
+	scheme, reference := "https", "all objects"
+	if b.Spec.Insecure {
+		scheme = "http"
+	}
+	if b.Spec.Prefix != "" {
+		reference = "prefix " + b.Spec.Prefix
+	}
+	return Facts{
+		URL: scheme + "://" + strings.TrimSuffix(b.Spec.Endpoint, "/") + "/" + b.Spec.BucketName, Reference: reference, Ignore: b.Spec.Ignore,
+		Suspended: b.Spec.Suspend, Handled: b.Status.LastHandledReconcileAt, Observed: b.Status.ObservedGeneration,
 	}
 }
 
@@ -143,7 +158,8 @@ func Names() string {
 	for _, k := range kinds {
 		names = append(names, k.Name)
 	}
-	return strings.Join(names, " or ")
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // ErrKind says that sources of a kind are not followed.

@@ -52,7 +52,7 @@ func TestEachKindIsRead(t *testing.T) {
 // TestOtherKinds checks that what is no source, or of a kind that is not followed, is said to be so.
 func TestOtherKinds(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
-	if _, err := origins.Read(t.Context(), hub, inventory.Source{Kind: "Bucket", ObjectKey: key}); !errors.Is(err, origins.ErrKind) {
+	if _, err := origins.Read(t.Context(), hub, inventory.Source{Kind: "HelmChart", ObjectKey: key}); !errors.Is(err, origins.ErrKind) {
 		t.Errorf("Read = %v, want %v", err, origins.ErrKind)
 	}
 	none := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -96,6 +96,17 @@ func TestFacts(t *testing.T) {
 		"an OCIRepository of versions": {
 			&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Reference: &sourcev1.OCIRepositoryRef{Tag: "main", SemVer: "1.x", SemverFilter: "-a$"}}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},
 			origins.Facts{Reference: "versions 1.x that match -a$"},
+		},
+		"a Bucket": {
+			&sourcev1.Bucket{
+				Spec:   sourcev1.BucketSpec{Endpoint: "s3.test:9000", BucketName: "fleet", Suspend: true},
+				Status: sourcev1.BucketStatus{ObservedGeneration: 3, Artifact: artifact, ReconcileRequestStatus: meta.ReconcileRequestStatus{LastHandledReconcileAt: "now"}},
+			},
+			origins.Facts{URL: "https://s3.test:9000/fleet", Reference: "all objects", Suspended: true, Handled: "now", Observed: 3},
+		},
+		"a part of a Bucket": {
+			&sourcev1.Bucket{Spec: sourcev1.BucketSpec{Endpoint: "s3.test/", BucketName: "fleet", Insecure: true, Prefix: "apps/"}, Status: sourcev1.BucketStatus{Artifact: artifact}},
+			origins.Facts{URL: "http://s3.test/fleet", Reference: "prefix apps/"},
 		},
 		"an OCIRepository of a digest": {
 			&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Reference: &sourcev1.OCIRepositoryRef{Digest: "sha256:1", SemVer: "1.x"}}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},

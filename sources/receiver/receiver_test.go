@@ -149,6 +149,8 @@ func TestAReceiverSaysWhereItIs(t *testing.T) {
 			want: "True Succeeded Receiver initialized for path: PATH; nobody looks at HelmRepository/app: such kinds are not served yet"},
 		"of what does not exist": {hook: hook("github", func(r *notificationv1.Receiver) { r.Spec.Resources[0].Name = "gone" }), secret: secret(),
 			want: "True Succeeded Receiver initialized for path: PATH; nobody looks at GitRepository/gone, which does not exist"},
+		"of a Bucket that does not exist": {hook: hook("github", func(r *notificationv1.Receiver) { r.Spec.Resources[0].Kind = "Bucket" }), secret: secret(),
+			want: "True Succeeded Receiver initialized for path: PATH; nobody looks at Bucket/app, which does not exist"},
 		"of all there are, which is none": {hook: hook("github", func(r *notificationv1.Receiver) {
 			r.Spec.Resources[0].Kind, r.Spec.Resources[0].Name = "OCIRepository", "*"
 		}), secret: secret(), want: "True Succeeded Receiver initialized for path: PATH"},

@@ -40,6 +40,9 @@ var kinds = map[string]kind{
 	sourcev1.OCIRepositoryKind: {
 		sourcev1.GroupVersion.String(), func() client.Object { return &sourcev1.OCIRepository{} }, func() client.ObjectList { return &sourcev1.OCIRepositoryList{} },
 	},
+	sourcev1.BucketKind: {
+		sourcev1.GroupVersion.String(), func() client.Object { return &sourcev1.Bucket{} }, func() client.ObjectList { return &sourcev1.BucketList{} },
+	},
 	kustomizev1.KustomizationKind: {
 		kustomizev1.GroupVersion.String(), func() client.Object { return &kustomizev1.Kustomization{} }, func() client.ObjectList { return &kustomizev1.KustomizationList{} },
 	},

@@ -22,6 +22,7 @@ func refused(l *linter, o *object, fields map[string]any) {
 	}
 	var git sourcev1.GitRepository
 	var oci sourcev1.OCIRepository
+	var bucket sourcev1.Bucket
 	var ks kustomizev1.Kustomization
 	switch {
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind) && read(&git):
@@ -35,6 +36,9 @@ func refused(l *linter, o *object, fields map[string]any) {
 		if not, instead := unserved.Provider(oci.Spec); not {
 			refuse(l, o, "spec.provider", "is not supported yet: "+instead)
 		}
+	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.BucketKind) && read(&bucket):
+		field, why := unserved.Bucket(bucket.Spec)
+		refuse(l, o, field, why)
 	case o.gvk == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind) && read(&ks):
 		if field, instead := kustomizations.Unsupported(ks.Spec); field != "" {
 			path, value, _ := strings.Cut(field, " ")

@@ -13,6 +13,7 @@ import (
 func TestWhatIsRefusedLater(t *testing.T) {
 	const git = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, url: \"https://git.test/a\""
 	const oci = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, url: \"oci://registry.test/a\""
+	const bucket = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: Bucket\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, endpoint: s3.test, bucketName: a"
 	const ks = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: a}"
 	const strict = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: shop, annotations: {kustomize.flotilla.io/strict-variables: \"yes\"}}\nspec: {interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: a}"
 	const guard = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: shop, annotations: {gitops.flotilla.io/rollback-protection: \"on\"}}\nspec: {interval: 1m, url: \"https://git.test/a\""
@@ -23,8 +24,9 @@ func TestWhatIsRefusedLater(t *testing.T) {
 		"the identity of a cloud":       {git + ", provider: aws", "spec.provider: aws is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef"},
 		"a GitHub App without its keys": {git + ", provider: github", "spec.provider: github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"},
 		"the same, for a registry":      {oci + ", provider: aws", "spec.provider: is not supported yet: use a login of the registry in spec.secretRef"},
-		"another cluster":               {ks + ", kubeConfig: {secretRef: {name: a}}", ""},
-		"another cluster of a cloud":    {ks + ", kubeConfig: {configMapRef: {name: a}}", "spec.kubeConfig.configMapRef: is not supported yet: it is for identities of clouds: name a Secret with a kubeconfig in spec.kubeConfig.secretRef, or join the cluster to the fleet, and propagate to it with a PropagationPolicy"},
+		"a bucket":                      {bucket + ", sts: {provider: ldap, endpoint: \"https://sts.test\"}", ""},
+		"a bucket of a cloud":           {bucket + ", provider: gcp", "spec.provider: gcp is not supported yet, as it needs the cloud's own libraries: set it to generic, with endpoint storage.googleapis.com, and a Secret with an HMAC key as accesskey and secretkey in spec.secretRef"},
+		"another cluster":               {ks + ", kubeConfig: {secretRef: {name: a}}", "spec.kubeConfig: is not supported yet: propagate to member clusters with a PropagationPolicy"},
 		"keys of a cloud":               {ks + ", decryption: {provider: sops, serviceAccountName: a}", "spec.decryption.serviceAccountName: is not supported yet: it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef"},
 		"a guard that is mistyped":      {guard, `metadata.annotations: the annotation gitops.flotilla.io/rollback-protection is "on": make it "hold", or remove it`},
 		"LFS, or not":                   {lfs, `metadata.annotations: the annotation gitops.flotilla.io/lfs is "yes": make it "true" or "false"`},

@@ -95,6 +95,7 @@ func halted(all []inventory.ID) []Note {
 	for _, kind := range []struct{ name, message, next string }{
 		{sourcev1.GitRepositoryKind, "it is suspended: no commit is fetched", "flotilla resume source git "},
 		{sourcev1.OCIRepositoryKind, "it is suspended: no artifact is fetched", "flotilla resume source oci "},
+		{sourcev1.BucketKind, "it is suspended: no object is fetched", "flotilla resume source bucket "},
 		{"Receiver", "it is suspended: its address answers 404", "flotilla resume receiver "},
 		{kustomizev1.KustomizationKind, "it is suspended: no commit goes further, and what is changed on the control plane stays so", "flotilla resume kustomization "},
 	} {

@@ -31,6 +31,14 @@ func referencesOf(of origins.Object) (all []reference, account string) {
 		add("spec.certSecretRef", r.Spec.CertSecretRef)
 		add(byProxy, r.Spec.ProxySecretRef)
 		account = r.Spec.ServiceAccountName
+	case *sourcev1.Bucket:
+		add(bySecret, r.Spec.SecretRef)
+		add("spec.certSecretRef", r.Spec.CertSecretRef)
+		add(byProxy, r.Spec.ProxySecretRef)
+		if sts := r.Spec.STS; sts != nil {
+			add("spec.sts.secretRef", sts.SecretRef)
+			add("spec.sts.certSecretRef", sts.CertSecretRef)
+		}
 	}
 	return all, account
 }

@@ -23,6 +23,7 @@ func TestWhatMendsCredentials(t *testing.T) {
 	oci.Spec.SecretRef, oci.Spec.CertSecretRef, oci.Spec.ProxySecretRef, oci.Spec.ServiceAccountName = ref("login"), ref("certs"), ref("proxy"), "puller"
 	account := bare.DeepCopy()
 	account.Spec.ServiceAccountName = "puller"
+	bucket := &sourcev1.Bucket{ObjectMeta: named, Spec: sourcev1.BucketSpec{SecretRef: ref("keys"), STS: &sourcev1.BucketSTSSpec{SecretRef: ref("ldap")}}}
 	const again, pull = ", then: flotilla reconcile source git app -n shop", ", then: flotilla reconcile source oci app -n shop"
 	for name, tc := range map[string]struct {
 		of            origins.Object
@@ -43,6 +44,8 @@ func TestWhatMendsCredentials(t *testing.T) {
 		"a Secret of it is missing":     {oci, "the Secret shop/pull of ServiceAccount puller is not there: create it", "create the Secret pull -n shop, which ServiceAccount puller names"},
 		"a Secret of it is wrong":       {oci, "Secret shop/pull of ServiceAccount puller: no login", "correct the Secret pull -n shop, which ServiceAccount puller names" + pull},
 		"the Secrets of it are refused": {account, "access denied (HTTP 401): check the login", "correct the Secrets that ServiceAccount puller -n shop names in imagePullSecrets" + pull},
+		"its keys are refused":          {bucket, "access denied (HTTP 403): correct secretkey", "correct the Secret keys -n shop, which spec.secretRef names, then: flotilla reconcile source bucket app -n shop"},
+		"its login is missing":          {bucket, "the Secret shop/ldap of spec.sts.secretRef is not there: create it", "create the Secret ldap -n shop, which spec.sts.secretRef names"},
 		"what others call a Secret":     {oci, "the Secret shop/a;b of ServiceAccount puller is not there: create it", "correct the Secret login -n shop, which spec.secretRef names" + pull},
 	} {
 		if got := remark.SourceNext(tc.of, &metav1.Condition{Reason: sourcev1.AuthenticationFailedReason, Message: tc.message}); got != tc.want {
