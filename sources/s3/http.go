@@ -105,6 +105,9 @@ type refusal struct {
 	after  string
 }
 
+// unknownKey is S3's code for an access key that the server does not know.
+const unknownKey = "InvalidAccessKeyId"
+
 // maxRefusal bounds what is read of such an answer, in bytes.
 const maxRefusal = 64 << 10
 
@@ -139,7 +142,7 @@ func (r *Remote) judge(said refusal, keys Keys) error {
 		return fmt.Errorf("%w (HTTP %d): the bucket is served elsewhere: name the endpoint of its region in spec.endpoint, and the region in spec.region", ErrRedirect, code)
 	case said.code == "AuthorizationHeaderMalformed":
 		return fmt.Errorf("%w (HTTP %d): the server is of another region: correct spec.region", ErrUnauthorized, code)
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+	case code == http.StatusUnauthorized, code == http.StatusForbidden, said.code == unknownKey: // which some say with 404
 		return denied(said, keys)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w (HTTP %d)", ErrNotFound, code)
@@ -163,7 +166,7 @@ func denied(said refusal, keys Keys) error {
 	switch {
 	case keys.anonymous():
 		hint = "the server wants keys: name a Secret with accesskey and secretkey in spec.secretRef"
-	case said.code == "InvalidAccessKeyId":
+	case said.code == unknownKey:
 		hint = "the server does not know the access key: correct accesskey in the Secret"
 	case said.code == "SignatureDoesNotMatch":
 		hint = "the secret key is not that of the access key: correct secretkey in the Secret"

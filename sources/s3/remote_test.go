@@ -189,6 +189,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"another key":                  {edit: func(_ *s3.Place, a *s3.Access, _ *s3.Options) { a.Keys.ID = "other" }, want: s3.ErrUnauthorized, says: "s3:ListBucket"},
 		"no key at all":                {edit: func(_ *s3.Place, a *s3.Access, _ *s3.Options) { a.Keys = s3.Keys{} }, want: s3.ErrUnauthorized, says: "name a Secret with accesskey and secretkey"},
 		"a key that nobody knows":      {answer: refuses(403, "InvalidAccessKeyId"), want: s3.ErrUnauthorized, says: "correct accesskey"},
+		"the same, as another server":  {answer: refuses(404, "InvalidAccessKeyId"), want: s3.ErrUnauthorized, says: "correct accesskey"},
 		"a secret of another key":      {answer: refuses(403, "SignatureDoesNotMatch"), want: s3.ErrUnauthorized, says: "correct secretkey"},
 		"another time":                 {answer: refuses(403, "RequestTimeTooSkewed"), want: s3.ErrUnauthorized, says: "clocks"},
 		"another region than it named": {answer: refuses(400, "AuthorizationHeaderMalformed"), edit: func(p *s3.Place, _ *s3.Access, _ *s3.Options) { p.Region = "eu" }, want: s3.ErrUnauthorized, says: "correct spec.region"},
