@@ -16,6 +16,8 @@ import (
 var (
 	fluxProgram  = sync.OnceValues(buildFlux)
 	giteaProgram = sync.OnceValues(buildForge)
+
+	bucketsProgram = sync.OnceValues(buildBuckets)
 )
 
 // built is the path of such a program.
@@ -37,6 +39,7 @@ func buildAhead() {
 	go func() {
 		_, _ = fluxProgram() // whoever needs it is told what is wrong
 		_, _ = giteaProgram()
+		_, _ = bucketsProgram()
 	}()
 }
 
