@@ -9,6 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/bucket"
+	"github.com/flotilla-io/flotilla/sources/download"
+	"github.com/flotilla-io/flotilla/sources/externalartifact"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/oci"
 	"github.com/flotilla-io/flotilla/sources/ocirepository"
@@ -36,5 +38,11 @@ func registerOCIRepository(_ context.Context, f *fleet) error {
 func registerBucket(_ context.Context, f *fleet) error {
 	return bucket.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, bucket.Options{
 		Servers: s3.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.BucketKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+	}).Register(f.mgr)
+}
+
+func registerExternalArtifact(_ context.Context, f *fleet) error {
+	return externalartifact.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, externalartifact.Options{
+		Downloads: download.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.ExternalArtifactKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }

@@ -164,6 +164,7 @@ var loops = []loop{
 	{"gitrepository", registerRepository},
 	{"ocirepository", registerOCIRepository},
 	{"bucket", registerBucket},
+	{"externalartifact", registerExternalArtifact},
 	{"receiver", registerReceiver},
 	{"kustomization", registerApply},
 	{"template", registerTemplate},

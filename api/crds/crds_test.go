@@ -125,6 +125,7 @@ func TestFluxKindsThatAreServed(t *testing.T) {
 		"kustomizations.kustomize.toolkit.fluxcd.io": "v1",
 		"ocirepositories.source.toolkit.fluxcd.io":   "v1",
 		"buckets.source.toolkit.fluxcd.io":           "v1",
+		"externalartifacts.source.toolkit.fluxcd.io": "v1",
 		"providers.notification.toolkit.fluxcd.io":   "v1beta3",
 		"receivers.notification.toolkit.fluxcd.io":   "v1",
 	}

@@ -183,6 +183,8 @@ var harmless = map[string]string{
 	"Kustomization spec.sourceRef":                  "its namespace is tried",
 	"GitRepository spec.ref":                        "names a branch, tag or commit",
 	"OCIRepository spec.ref":                        "names a tag or a digest",
+	"ExternalArtifact spec.sourceRef":               "is for people; its status, which tenants do not write, says what is fetched",
+	"ExternalArtifact spec.sourceRef.namespace":     "is for people",
 	"Provider spec.serviceAccountName":              "means nothing here",
 	"CronFederatedHPA spec.scaleTargetRef":          "no loop reads the kind",
 	"FederatedHPA spec.scaleTargetRef":              "no loop reads the kind",

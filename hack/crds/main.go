@@ -19,6 +19,7 @@ import (
 var served = []string{
 	"alerts.notification.toolkit.fluxcd.io",
 	"buckets.source.toolkit.fluxcd.io",
+	"externalartifacts.source.toolkit.fluxcd.io",
 	"gitrepositories.source.toolkit.fluxcd.io",
 	"kustomizations.kustomize.toolkit.fluxcd.io",
 	"ocirepositories.source.toolkit.fluxcd.io",

@@ -89,6 +89,13 @@ var declared = []kind{
 		},
 	},
 	{
+		name: "ExternalArtifact source.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/source-controller/api/v1",
+		folders: []string{"sources/externalartifact", "reconciler/origins"},
+		rows: []row{
+			{in: "sourceRef", fields: "apiVersion kind name namespace", use: used, why: "for `flotilla trace`; what is fetched is in its status"},
+		},
+	},
+	{
 		name: "Kustomization kustomize.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/kustomize-controller/api/v1",
 		folders: []string{"reconciler/apply", "reconciler/inventory", "sources/build"}, refusal: ofKustomization,
 		choose: map[string]string{"sourceRef.kind": "GitRepository"},
@@ -107,7 +114,7 @@ var declared = []kind{
 			{in: "postBuild", fields: "substitute substituteStrategy", use: used},
 			{in: "postBuild.substituteFrom[]", fields: "kind name optional", use: used},
 			{in: "sourceRef", fields: "name namespace", use: used},
-			{in: "sourceRef", fields: "kind", use: used, refuses: "ExternalArtifact", why: "it is not served"},
+			{in: "sourceRef", fields: "kind", use: used},
 			{in: "sourceRef", fields: "apiVersion", use: ignored, why: "it is that of the sources that are served"},
 			{in: "decryption", fields: "provider", use: used},
 			{in: "decryption.secretRef", fields: "name", use: used},

@@ -33,7 +33,7 @@ type Rule struct {
 
 // served are the kinds whose Events there are.
 func served() []string {
-	return []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind, sourcev1.BucketKind, kustomizev1.KustomizationKind}
+	return []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind, sourcev1.BucketKind, sourcev1.ExternalArtifactKind, kustomizev1.KustomizationKind}
 }
 
 // Compile returns the rule of an Alert. What has no effect in it is left out: Faults tells of it.

@@ -118,7 +118,7 @@ func TestFaults(t *testing.T) {
 		EventSources:  from(ref("Kustomization", "*"), ref("HelmRelease", "web"), elsewhere),
 		InclusionList: []string{".*", "a("}, ExclusionList: []string{"(a{500}){2}b{900}c{999}d{600}"},
 	})
-	kind := alerting.Fault{Path: "spec.eventSources[1].kind", Message: "HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, Kustomization"}
+	kind := alerting.Fault{Path: "spec.eventSources[1].kind", Message: "HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization"}
 	namespace := alerting.Fault{Path: "spec.eventSources[2].namespace", Message: "infra is another namespace, of which nothing is told: put an Alert and a Provider there, or have an administrator allow it with --allow-cross-namespace-references"}
 	for name, tc := range map[string]struct {
 		scope   alerting.Scope

@@ -21,7 +21,7 @@ type Limit string
 
 // The limits, by the names that people give them.
 const (
-	// Sources are GitRepositories, OCIRepositories and Buckets.
+	// Sources are GitRepositories, OCIRepositories, Buckets and ExternalArtifacts.
 	Sources Limit = "sources"
 	// ArtifactSize is that of what they fetched and the store keeps, in bytes, packed.
 	ArtifactSize Limit = "artifact-size"

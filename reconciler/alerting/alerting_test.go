@@ -192,7 +192,7 @@ func TestMessages(t *testing.T) {
 			events: []string{
 				"a: ProviderNotReady: the Provider cht does not exist (did you mean chat?): create it, or correct spec.providerRef",
 				"b: ProviderNotReady: the Provider pager: spec.type: opsgenie is not served yet, and nothing is sent: use one of alertmanager, discord, generic, generic-hmac, githubdispatch, googlechat, grafana, matrix, msteams, pagerduty, slack",
-				"c: AlertNotReady: spec.eventSources[0].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, Kustomization",
+				"c: AlertNotReady: spec.eventSources[0].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization",
 			},
 		},
 	} {

@@ -76,6 +76,11 @@ func subject(obj runtime.Object) (of func() alerting.Event, namespace string, se
 			revision, origin := ofArtifact(o.Status.Artifact)
 			return eventOf(o, sourcev1.GroupVersion.String(), sourcev1.BucketKind, revision, origin)
 		}, o.Namespace, true
+	case *sourcev1.ExternalArtifact:
+		return func() alerting.Event {
+			revision, origin := ofArtifact(o.Status.Artifact)
+			return eventOf(o, sourcev1.GroupVersion.String(), sourcev1.ExternalArtifactKind, revision, origin)
+		}, o.Namespace, true
 	default:
 		return nil, "", false
 	}

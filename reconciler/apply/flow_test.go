@@ -510,10 +510,6 @@ func TestRefusedSpecs(t *testing.T) {
 			},
 			reason: kustomizations.ReasonNotSupported, says: "spec.decryption.serviceAccountName is not supported yet: it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef",
 		},
-		"external": {
-			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Kind = "ExternalArtifact" },
-			reason: kustomizations.ReasonNotSupported, says: "spec.sourceRef.kind ExternalArtifact is not supported yet",
-		},
 		"elsewhere": {
 			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Namespace = "default" },
 			reason: acl.AccessDeniedReason, says: "default/fleet is in another namespace",
@@ -537,7 +533,7 @@ func TestRefusedSpecs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.kustomization(name, tc.change)
 			attempted := revision
-			if name == "external" || name == "elsewhere" || name == "nosource" || name == "mistyped" {
+			if name == "elsewhere" || name == "nosource" || name == "mistyped" {
 				attempted = ""
 			}
 			if message := w.awaitReason(name, attempted, tc.reason); !strings.Contains(message, tc.says) {

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -44,6 +46,8 @@ type Facts struct {
 	Verify provenance.Demand
 	// Unverified says why its artifact must not be built; empty if it may.
 	Unverified string
+	// Fetching means that the artifact is on its way to the store; Unverified says so, too.
+	Fetching bool
 	// Included names what its artifact holds of other sources, such as "base main@sha1:9f2c11d0"; empty for nothing.
 	Included string
 }
@@ -52,6 +56,8 @@ type Facts struct {
 type Kind struct {
 	// Name is such as GitRepository, Plural is for people, and Word is how commands name the kind, after "source".
 	Name, Plural, Word string
+	// Given means that others make its artifacts: there is nothing to suspend, and nothing to ask for.
+	Given bool
 	// New returns an empty object, and List an empty list of them.
 	New  func() Object
 	List func() client.ObjectList
@@ -65,6 +71,7 @@ var kinds = []Kind{
 	kind(sourcev1.GitRepositoryKind, "GitRepositories", "git", func() client.ObjectList { return &sourcev1.GitRepositoryList{} }, ofGitRepository),
 	kind(sourcev1.OCIRepositoryKind, "OCIRepositories", "oci", func() client.ObjectList { return &sourcev1.OCIRepositoryList{} }, ofOCIRepository),
 	kind(sourcev1.BucketKind, "Buckets", "bucket", func() client.ObjectList { return &sourcev1.BucketList{} }, ofBucket),
+	given(kind(sourcev1.ExternalArtifactKind, "ExternalArtifacts", "external", func() client.ObjectList { return &sourcev1.ExternalArtifactList{} }, ofExternalArtifact)),
 }
 
 func kind[T any, P interface {
@@ -77,6 +84,11 @@ func kind[T any, P interface {
 		is:    func(obj client.Object) bool { _, is := obj.(P); return is },
 		facts: func(obj Object) Facts { return facts(obj.(P)) },
 	}
+}
+
+func given(k Kind) Kind {
+	k.Given = true
+	return k
 }
 
 func ofGitRepository(r *sourcev1.GitRepository) Facts {
@@ -106,6 +118,32 @@ func ofBucket(b *sourcev1.Bucket) Facts {
 		URL: scheme + "://" + strings.TrimSuffix(b.Spec.Endpoint, "/") + "/" + b.Spec.BucketName, Reference: reference, Ignore: b.Spec.Ignore,
 		Suspended: b.Spec.Suspend, Handled: b.Status.LastHandledReconcileAt, Observed: b.Status.ObservedGeneration,
 	}
+}
+
+func ofExternalArtifact(e *sourcev1.ExternalArtifact) Facts {
+	out := Facts{Observed: e.Generation}
+	if by := e.Spec.SourceRef; by != nil {
+		out.Reference = "made by " + by.Kind + " " + cmp.Or(by.Namespace, e.Namespace) + "/" + by.Name
+		if by.APIVersion != "" {
+			out.Reference += " (" + by.APIVersion + ")"
+		}
+	}
+	a := e.Status.Artifact
+	if a == nil {
+		return out
+	}
+	out.URL = a.URL
+	said := e.Annotations[gitopsv1alpha1.FetchedAnnotation]
+	if said == a.Digest {
+		return out
+	}
+	artifact := fmt.Sprintf("the artifact of %s of ExternalArtifact %s/%s", a.Revision, e.Namespace, e.Name)
+	if why, failed := strings.CutPrefix(said, a.Digest+": "); failed {
+		out.Unverified = artifact + " was not fetched: " + excerpt.Line(why)
+	} else {
+		out.Fetching, out.Unverified = true, artifact+" is being fetched"
+	}
+	return out
 }
 
 // referenceOfOCI returns the reference of an OCIRepository that is followed. If several are set, the first in this order counts.

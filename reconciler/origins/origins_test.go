@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -67,6 +68,7 @@ func TestOtherKinds(t *testing.T) {
 func TestFacts(t *testing.T) {
 	verify, cosign := &sourcev1.GitRepositoryVerification{}, &sourcev1.OCIRepositoryVerification{Provider: "cosign"}
 	artifact := &meta.Artifact{Revision: "main@sha1:1"}
+	external := &meta.Artifact{Revision: "main@sha1:1", Digest: "sha256:1", URL: "https://files.test/a"}
 	for name, tc := range map[string]struct {
 		of   origins.Object
 		want origins.Facts
@@ -107,6 +109,22 @@ func TestFacts(t *testing.T) {
 		"a part of a Bucket": {
 			&sourcev1.Bucket{Spec: sourcev1.BucketSpec{Endpoint: "s3.test/", BucketName: "fleet", Insecure: true, Prefix: "apps/"}, Status: sourcev1.BucketStatus{Artifact: artifact}},
 			origins.Facts{URL: "http://s3.test/fleet", Reference: "prefix apps/"},
+		},
+		"an ExternalArtifact that is in the store": {
+			&sourcev1.ExternalArtifact{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", Generation: 2, Annotations: map[string]string{gitopsv1alpha1.FetchedAnnotation: "sha256:1"}},
+				Spec:       sourcev1.ExternalArtifactSpec{SourceRef: &meta.NamespacedObjectKindReference{APIVersion: "x.io/v1", Kind: "ArtifactGenerator", Name: "all"}},
+				Status:     sourcev1.ExternalArtifactStatus{Artifact: external},
+			},
+			origins.Facts{URL: "https://files.test/a", Reference: "made by ArtifactGenerator shop/all (x.io/v1)", Observed: 2},
+		},
+		"an ExternalArtifact of which an older one is in the store": {
+			&sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", Annotations: map[string]string{gitopsv1alpha1.FetchedAnnotation: "sha256:0: gone"}}, Status: sourcev1.ExternalArtifactStatus{Artifact: external}},
+			origins.Facts{URL: "https://files.test/a", Fetching: true, Unverified: "the artifact of main@sha1:1 of ExternalArtifact shop/app is being fetched"},
+		},
+		"an ExternalArtifact that is not fetched": {
+			&sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", Annotations: map[string]string{gitopsv1alpha1.FetchedAnnotation: "sha256:1: not found (HTTP 404)"}}, Status: sourcev1.ExternalArtifactStatus{Artifact: external}},
+			origins.Facts{URL: "https://files.test/a", Unverified: "the artifact of main@sha1:1 of ExternalArtifact shop/app was not fetched: not found (HTTP 404)"},
 		},
 		"an OCIRepository of a digest": {
 			&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Reference: &sourcev1.OCIRepositoryRef{Digest: "sha256:1", SemVer: "1.x"}}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},

@@ -146,6 +146,7 @@ func ours(kind schema.GroupKind) bool {
 	case schema.GroupKind{Group: "source.toolkit.fluxcd.io", Kind: "GitRepository"},
 		schema.GroupKind{Group: "source.toolkit.fluxcd.io", Kind: "OCIRepository"},
 		schema.GroupKind{Group: "source.toolkit.fluxcd.io", Kind: "Bucket"},
+		schema.GroupKind{Group: "source.toolkit.fluxcd.io", Kind: "ExternalArtifact"},
 		schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}:
 		return true
 	}

@@ -20,15 +20,16 @@ func PutPacked(ctx context.Context, s *Store, owner string, packed []byte, fits 
 	if err := fits(int64(len(packed))); err != nil {
 		return Stored{}, err
 	}
-	return newest(ctx, s, owner, digestOf(packed), packed, inUse)
+	return newest(ctx, s, owner, DigestOf(packed), packed, inUse)
 }
 
 // RestorePacked is Store.Restore for an archive whose bytes are kept as they are.
 func RestorePacked(ctx context.Context, s *Store, owner, digest string, packed []byte) error {
-	return oldest(ctx, s, owner, digest, digestOf(packed), packed)
+	return oldest(ctx, s, owner, digest, DigestOf(packed), packed)
 }
 
-func digestOf(packed []byte) string {
+// DigestOf returns the digest that names an archive in the store.
+func DigestOf(packed []byte) string {
 	sum := sha256.Sum256(packed)
 	return algorithm + hex.EncodeToString(sum[:])
 }

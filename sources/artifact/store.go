@@ -229,7 +229,7 @@ func pack(files Files) (digest string, packed []byte, err error) {
 	if err := files.Pack(&buffer); err != nil {
 		return "", nil, err
 	}
-	return digestOf(buffer.Bytes()), buffer.Bytes(), nil
+	return DigestOf(buffer.Bytes()), buffer.Bytes(), nil
 }
 
 // put stores an archive if the store does not have it, and then calls own to
@@ -399,7 +399,7 @@ func (s *Store) Open(_ context.Context, digest string) (Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open artifact: %w", err)
 	}
-	if digestOf(packed) != digest {
+	if DigestOf(packed) != digest {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return nil, fmt.Errorf("%s: %w", digest, s.discard(name))

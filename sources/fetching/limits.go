@@ -18,7 +18,7 @@ import (
 
 // lists returns an empty list of each kind that counts as a source.
 func lists() []client.ObjectList {
-	return []client.ObjectList{&sourcev1.GitRepositoryList{}, &sourcev1.OCIRepositoryList{}, &sourcev1.BucketList{}}
+	return []client.ObjectList{&sourcev1.GitRepositoryList{}, &sourcev1.OCIRepositoryList{}, &sourcev1.BucketList{}, &sourcev1.ExternalArtifactList{}}
 }
 
 // Limiter enforces the limits of namespaces.

@@ -43,6 +43,9 @@ var kinds = map[string]kind{
 	sourcev1.BucketKind: {
 		sourcev1.GroupVersion.String(), func() client.Object { return &sourcev1.Bucket{} }, func() client.ObjectList { return &sourcev1.BucketList{} },
 	},
+	sourcev1.ExternalArtifactKind: {
+		sourcev1.GroupVersion.String(), func() client.Object { return &sourcev1.ExternalArtifact{} }, func() client.ObjectList { return &sourcev1.ExternalArtifactList{} },
+	},
 	kustomizev1.KustomizationKind: {
 		kustomizev1.GroupVersion.String(), func() client.Object { return &kustomizev1.Kustomization{} }, func() client.ObjectList { return &kustomizev1.KustomizationList{} },
 	},

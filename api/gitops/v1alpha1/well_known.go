@@ -174,6 +174,10 @@ const (
 // There is none where it does, or nothing was before.
 const HistoryKey = "gitops.flotilla.io/history"
 
+// FetchedAnnotation on an ExternalArtifact is the digest of the artifact that is in the store, or that of one which is
+// not, with ": " and the reason.
+const FetchedAnnotation = "gitops.flotilla.io/fetched"
+
 // CommitStatusFinalizer holds a CommitStatus until the forge knows that a status which is pending
 // comes to no end.
 const CommitStatusFinalizer = "gitops.flotilla.io/close"

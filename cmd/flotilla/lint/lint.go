@@ -199,7 +199,7 @@ func (l *linter) document(f File, doc build.Document) error {
 
 // foreign are Flux's kinds without a definition on the control plane.
 var foreign = map[string]bool{
-	"HelmRepository": true, "HelmChart": true, "HelmRelease": true, "ExternalArtifact": true,
+	"HelmRepository": true, "HelmChart": true, "HelmRelease": true,
 	"ArtifactGenerator": true, "ImageRepository": true, "ImagePolicy": true, "ImageUpdateAutomation": true,
 }
 

@@ -83,7 +83,7 @@ func (o Object) Ours() string {
 	switch {
 	case group == kustomizev1.GroupVersion.Group && o.Kind == kustomizev1.KustomizationKind:
 		return "the control plane acts on it by itself; what comes of it: flotilla tree " + of
-	case group == sourcev1.GroupVersion.Group && (o.Kind == sourcev1.GitRepositoryKind || o.Kind == sourcev1.OCIRepositoryKind || o.Kind == sourcev1.BucketKind):
+	case group == sourcev1.GroupVersion.Group && (o.Kind == sourcev1.GitRepositoryKind || o.Kind == sourcev1.OCIRepositoryKind || o.Kind == sourcev1.BucketKind || o.Kind == sourcev1.ExternalArtifactKind):
 		return "the control plane acts on it by itself; what comes of it: flotilla trace " + of
 	case group == notificationv1.GroupVersion.Group && (o.Kind == notificationv1.ReceiverKind || o.Kind == "Provider" || o.Kind == "Alert"):
 		return "the control plane acts on it by itself; what it says of it: flotilla describe " + of

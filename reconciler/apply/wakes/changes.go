@@ -24,7 +24,8 @@ func Asked() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// NewArtifact passes a source that has a new artifact, or one that is verified only now.
+// NewArtifact passes a source that has a new artifact, or one that is verified only now. One that is on its way to the store is
+// passed when it is there, or when it is known that it does not come.
 func NewArtifact() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -33,7 +34,11 @@ func NewArtifact() predicate.Predicate {
 			if !okBefore || !okAfter || after.GetArtifact() == nil {
 				return false
 			}
-			if origins.FactsOf(before).Unverified != "" && origins.FactsOf(after).Unverified == "" {
+			facts, factsBefore := origins.FactsOf(after), origins.FactsOf(before)
+			switch {
+			case facts.Fetching:
+				return false
+			case factsBefore.Fetching, factsBefore.Unverified != "" && facts.Unverified == "":
 				return true
 			}
 			was, is := before.GetArtifact(), after.GetArtifact()

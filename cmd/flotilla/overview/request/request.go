@@ -47,11 +47,13 @@ type progress struct {
 	conditions []metav1.Condition
 }
 
-// sources returns the kinds of sources, by their words after "source".
+// sources returns the kinds of sources that can be asked for, by their words after "source".
 func sources() []*followed {
 	var out []*followed
 	for _, kind := range origins.Kinds() {
-		out = append(out, source(kind))
+		if !kind.Given {
+			out = append(out, source(kind))
+		}
 	}
 	return out
 }

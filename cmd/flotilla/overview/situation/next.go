@@ -20,7 +20,7 @@ const controlPlaneKind = "ControlPlane"
 // rank orders problems by kind: possible causes come before their consequences.
 var rank = map[string]int{
 	controlPlaneKind:                    0,
-	clusterv1alpha1.ResourceKindCluster: 1, sourcev1.GitRepositoryKind: 2, sourcev1.OCIRepositoryKind: 2, sourcev1.BucketKind: 2, kustomizev1.KustomizationKind: 3,
+	clusterv1alpha1.ResourceKindCluster: 1, sourcev1.GitRepositoryKind: 2, sourcev1.OCIRepositoryKind: 2, sourcev1.BucketKind: 2, sourcev1.ExternalArtifactKind: 2, kustomizev1.KustomizationKind: 3,
 	"ClusterPropagationPolicy": 4, "PropagationPolicy": 5,
 }
 

@@ -164,6 +164,12 @@ func (s *Survey) Source(of origins.Object) {
 	if ready != nil {
 		out.Message = ready.Message
 	}
+	if kind, _ := origins.KindOf(at.Kind); kind.Given && facts.Unverified != "" { // its conditions are those of who makes it
+		out.State, out.Message = Failed, facts.Unverified
+		if facts.Fetching {
+			out.State = Progressing
+		}
+	}
 	if a := of.GetArtifact(); a != nil {
 		out.Revision, out.Fetched = a.Revision, a.LastUpdateTime.DeepCopy()
 	}

@@ -24,6 +24,9 @@ import (
 func SourceNext(of origins.Object, ready *metav1.Condition) string {
 	at := origins.Of(of)
 	kind, _ := origins.KindOf(at.Kind)
+	if kind.Given {
+		return givenNext(of, at)
+	}
 	again := "flotilla reconcile source " + kind.Word + " " + at.Name + inNamespace(at.Namespace)
 	if ready == nil {
 		return "wait a moment; if it stays so, see whether the control plane runs the controller " + strings.ToLower(at.Kind)
@@ -45,6 +48,19 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 		return cmp.Or(allowance(ready.Message), "put right what it says, then: "+again)
 	default:
 		return "put right what it says, then: " + again
+	}
+}
+
+// givenNext returns the next step for a source whose artifacts others make.
+func givenNext(of origins.Object, at inventory.Source) string {
+	message := origins.FactsOf(of).Unverified
+	switch {
+	case message == "":
+		return "see the controller that makes its artifact, as spec.sourceRef names it"
+	case allowance(message) != "":
+		return allowance(message)
+	default:
+		return "put right what it says, which is noticed within ten minutes: flotilla describe externalartifact " + at.Name + inNamespace(at.Namespace)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestWhatIsNotSent(t *testing.T) {
 	}})
 	want := []unsent.Cause{
 		{Kind: "Provider", Namespace: "shop", Name: "pager", Fault: alerting.Fault{Path: "spec.type", Message: "opsgenie is not served yet, and nothing is sent: use one of alertmanager, discord, generic, generic-hmac, githubdispatch, googlechat, grafana, matrix, msteams, pagerduty, slack"}},
-		{Kind: "Alert", Namespace: "shop", Name: "helm", Fault: alerting.Fault{Path: "spec.eventSources[0].kind", Message: "HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, Kustomization"}},
+		{Kind: "Alert", Namespace: "shop", Name: "helm", Fault: alerting.Fault{Path: "spec.eventSources[0].kind", Message: "HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization"}},
 	}
 	if diff := cmp.Diff(want, a.Causes()); diff != "" {
 		t.Errorf("causes (-want +got):\n%s", diff)
