@@ -23,6 +23,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/members/transport"
+	"github.com/flotilla-io/flotilla/internal/members/wire"
 )
 
 var (
@@ -44,6 +45,7 @@ type Member struct {
 	id        string
 	config    *rest.Config
 	clients   kubernetes.Interface
+	wire      *wire.Clients
 	dynamic   dynamic.Interface
 	report    Handler
 	http      *http.Client
@@ -273,7 +275,10 @@ func connect(target Target, o Options, report Handler) (*Member, error) {
 	if m.clients, err = kubernetes.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	if m.dynamic, err = dynamic.NewForConfigAndClient(m.config, m.http); err != nil {
+	if m.wire, err = wire.New(m.config); err != nil {
+		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
+	}
+	if m.dynamic, err = m.wire.Client(m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
 	m.tenure = &tenure{clients: m.clients, claimant: target.Claimant, marks: target.Marks, clock: o.Clock}
