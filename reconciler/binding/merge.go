@@ -1,13 +1,8 @@
 package binding
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -44,46 +39,6 @@ func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
 		controllerutil.AddFinalizer(out, finalizer)
 	}
 	return out, true
-}
-
-// patchOf returns the merge patch from current to desired. Manifests, which are
-// nearly all of a Work, are written whole if they differ, and not compared key by
-// key, as a merge patch replaces lists anyway. They are also written if the recorded authors
-// change: manifests that somebody wrote meanwhile must not be attributed to these.
-func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
-	patch := map[string]any{}
-	data, err := client.MergeFrom(outline(current)).Data(outline(desired))
-	if err == nil {
-		err = json.Unmarshal(data, &patch)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("compare two states of a work: %w", err)
-	}
-	manifests := desired.Spec.Workload.Manifests
-	if current.Annotations[workv1alpha2.AppliedByAnnotation] != desired.Annotations[workv1alpha2.AppliedByAnnotation] ||
-		!slices.EqualFunc(current.Spec.Workload.Manifests, manifests, sameBytes) {
-		spec, _ := patch["spec"].(map[string]any)
-		if spec == nil {
-			spec = map[string]any{}
-		}
-		spec["workload"] = map[string]any{"manifests": manifests}
-		patch["spec"] = spec
-	}
-	if data, err = json.Marshal(patch); err != nil {
-		return nil, fmt.Errorf("encode the patch of a work: %w", err)
-	}
-	return data, nil
-}
-
-// sameBytes reports whether two manifests are the same bytes. It is much faster than a comparison by reflection.
-func sameBytes(a, b workv1alpha1.Manifest) bool { return bytes.Equal(a.Raw, b.Raw) }
-
-// outline returns the part of a Work that the loop writes, without its manifests.
-func outline(w *workv1alpha1.Work) *workv1alpha1.Work {
-	out := &workv1alpha1.Work{Spec: w.Spec}
-	out.Labels, out.Annotations, out.Finalizers = w.Labels, w.Annotations, w.Finalizers
-	out.Spec.Workload.Manifests = nil
-	return out
 }
 
 func over(below, above map[string]string) map[string]string {

@@ -239,13 +239,13 @@ func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned 
 	if !changed {
 		return true, false, nil
 	}
-	patch, err := patchOf(current, desired)
+	patch, err := bindings.PatchOfWork(current, desired)
 	if err != nil {
 		return true, true, err
 	}
-	if err := p.hub.Patch(ctx, desired, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := p.hub.Patch(ctx, desired, patch); err != nil {
 		if bindings.IsStale(err) {
-			return false, true, nil // gone: the event of its deletion enqueues the binding again
+			return false, true, nil // gone, or changed by others: the event of that enqueues the binding again
 		}
 		return true, true, fmt.Errorf("change the work: %w", err)
 	}
