@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
 
@@ -207,11 +206,9 @@ func (c *ControlPlane) Config() *rest.Config { return c.server.LoopbackConfig() 
 // Ready is closed once every kind is served and housekeeping runs.
 func (c *ControlPlane) Ready() <-chan struct{} { return c.ready }
 
-// Shared returns an object that was read through Config made of what the server
-// has in memory of it; see aggregated.Kinds.
-func (c *ControlPlane) Shared(ctx context.Context, obj runtime.Object) runtime.Object {
-	return c.kinds.Shared(ctx, obj)
-}
+// Kinds are those that the server has in memory with their Go types, for clients
+// inside this process: they share objects with it, and watch without requests.
+func (c *ControlPlane) Kinds() *aggregated.Kinds { return c.kinds }
 
 // Revision is the number of the store's last write. It is 0 for a store that
 // runs elsewhere.

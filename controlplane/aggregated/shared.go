@@ -29,17 +29,17 @@ var (
 func (k *Kinds) Shared(ctx context.Context, obj runtime.Object) runtime.Object {
 	switch obj := obj.(type) {
 	case *workv1alpha1.Work:
-		if kept, ok := keptOf(ctx, k.stores[workResource], obj); ok && sameBytes(kept, obj) {
+		if kept, ok := keptOf[*workv1alpha1.Work](ctx, k.stores[workResource], obj); ok && sameBytes(kept, obj) {
 			kept.TypeMeta, kept.ManagedFields = obj.TypeMeta, nil
 			return kept
 		}
 	case *workv1alpha2.ResourceBinding:
-		if kept, ok := keptOf(ctx, k.stores[bindingResource], obj); ok {
+		if kept, ok := keptOf[*workv1alpha2.ResourceBinding](ctx, k.stores[bindingResource], obj); ok {
 			kept.TypeMeta, kept.ManagedFields = obj.TypeMeta, nil
 			return kept
 		}
 	case *workv1alpha2.ClusterResourceBinding:
-		if kept, ok := keptOf(ctx, k.stores[clusterBindingResource], obj); ok {
+		if kept, ok := keptOf[*workv1alpha2.ClusterResourceBinding](ctx, k.stores[clusterBindingResource], obj); ok {
 			kept.TypeMeta, kept.ManagedFields = obj.TypeMeta, nil
 			return kept
 		}
@@ -47,9 +47,9 @@ func (k *Kinds) Shared(ctx context.Context, obj runtime.Object) runtime.Object {
 	return obj
 }
 
-// keptOf returns obj from the server's cache. ok is true only if that is the same version of
-// the same object.
-func keptOf[P object](ctx context.Context, store *genericregistry.Store, obj P) (kept P, ok bool) {
+// keptOf returns what obj stands for from the server's cache. ok is true only if that is the
+// same version of the same object.
+func keptOf[P object](ctx context.Context, store *genericregistry.Store, obj metav1.Object) (kept P, ok bool) {
 	if store == nil {
 		return kept, false
 	}

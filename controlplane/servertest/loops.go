@@ -31,7 +31,7 @@ func (e *Env) Loops(t testing.TB, register Register) {
 func (e *Env) StartLoops(t testing.TB, register Register) (stop func() error) {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	mgr, err := hub.NewManager(e.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
+	mgr, err := hub.NewManager(e.Config, scheme.New(), hub.Options{Log: logr.Discard(), Watch: e.plane.Kinds().Watch, SeveralPerProcess: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -202,10 +203,15 @@ func prefix(test string) string {
 }
 
 // Shared returns an object that was read made of what the server has in memory of
-// it; see controlplane.ControlPlane.
+// it; see aggregated.Kinds.
 func (e *Env) Shared(t testing.TB, obj runtime.Object) runtime.Object {
 	t.Helper()
-	return e.plane.Shared(t.Context(), obj)
+	return e.plane.Kinds().Shared(t.Context(), obj)
+}
+
+// Watch watches a kind without a request to the server; see aggregated.Kinds.
+func (e *Env) Watch(ctx context.Context, of runtime.Object, options metav1.ListOptions) (watch.Interface, error) {
+	return e.plane.Kinds().Watch(ctx, of, options)
 }
 
 // Revision is the number of the last write to the server's store.

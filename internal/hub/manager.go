@@ -44,6 +44,9 @@ type Options struct {
 	// without managed fields whose parts are replaced by equal ones that are in
 	// memory already, or the object itself. Nil: parts are not shared.
 	Shared func(runtime.Object) runtime.Object
+	// Watch is used by the cache for what it can watch. Nil: all is watched by requests. It
+	// must watch a kind as a whole, as the cache does.
+	Watch WatchFunc
 	// SeveralPerProcess allows the name of a loop to be used more than once in a
 	// process, and gives loops longer to end. It is for tests that run several
 	// managers.
@@ -86,6 +89,7 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		MapperProvider: newKinds,
 		Cache: cache.Options{
 			DefaultTransform: transform(opts.Shared),
+			NewInformer:      informers(opts.Watch),
 			ByObject: map[client.Object]cache.ByObject{
 				// Only the heartbeats of members are needed; other Leases are not
 				// cached.

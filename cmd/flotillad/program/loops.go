@@ -80,6 +80,8 @@ type inProcess struct {
 	// shared returns an object equal to one that was read from the control plane, sharing
 	// memory with this process's cache.
 	shared func(ctx context.Context, obj runtime.Object) runtime.Object
+	// watch watches a kind without a request to the control plane, or returns an error.
+	watch hub.WatchFunc
 	// opened is the revision of its store before this process wrote anything; 0 means not
 	// known.
 	opened int64
@@ -256,6 +258,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		MetricsAddress:  o.addresses.metrics,
 		HealthAddress:   o.addresses.health,
 		ProfilesAddress: o.addresses.profiled(),
+		Watch:           o.plane.watch,
 	}
 	if o.leaderElect {
 		options.Tenure = tenure.New(clock.RealClock{})

@@ -165,7 +165,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
 	o.loops.sources.own = o.addresses(plane.URL())
-	o.loops.plane = inProcess{claims: claims, shared: plane.Shared, diskFull: plane.DiskFull, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister, screen: shows}
+	o.loops.plane = inProcess{claims: claims, shared: plane.Kinds().Shared, watch: plane.Kinds().Watch, diskFull: plane.DiskFull, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister, screen: shows}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
 	if !reconciler.Any(o.loops.controllers) {
 		plane.Opened = 0 // loops in another process may have written before
