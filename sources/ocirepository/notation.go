@@ -40,7 +40,7 @@ func (r reader) notation(ctx context.Context, s *state, secret map[string][]byte
 	if err != nil {
 		return none, s.classify(err)
 	}
-	proxy, err := r.proxy(ctx, s)
+	proxy, err := r.of(s).Proxy(ctx, s.object.Spec.ProxySecretRef)
 	if err != nil {
 		return none, err
 	}
