@@ -323,9 +323,9 @@ func (r *Remote) Path(what, which string) *url.URL {
 func (r *Remote) Manifest(ctx context.Context, digest string) (Manifest, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
-	m, next, err := r.parsed(ctx, digest)
+	m, next, err := parsed(ctx, r, digest)
 	if err == nil && next != nil {
-		if m, next, err = r.parsed(ctx, next.Digest); err == nil && next != nil {
+		if m, next, err = parsed(ctx, r, next.Digest); err == nil && next != nil {
 			err = fmt.Errorf("%w: the index leads to another index", ErrMalformed)
 		}
 	}
@@ -339,10 +339,7 @@ func (r *Remote) Manifest(ctx context.Context, digest string) (Manifest, error) 
 func (r *Remote) Describe(ctx context.Context, digest string) (Descriptor, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
-	mediaType, content, _, err := r.manifest(ctx, digest)
-	if err == nil && digestOf(content) != digest {
-		err = fmt.Errorf("%w: the manifest", ErrDigest)
-	}
+	mediaType, content, err := r.verified(ctx, digest)
 	if err != nil {
 		return Descriptor{}, r.about("read the manifest "+digest, err)
 	}
@@ -354,7 +351,8 @@ func (r *Remote) Describe(ctx context.Context, digest string) (Descriptor, error
 	return Descriptor{MediaType: mediaType, Digest: digest, Size: int64(len(content))}, nil
 }
 
-func (r *Remote) parsed(ctx context.Context, digest string) (Manifest, *Descriptor, error) {
+// parsed reads a manifest, or the entry of an index that it leads to.
+func parsed(ctx context.Context, r *Remote, digest string) (Manifest, *Descriptor, error) {
 	mediaType, content, err := r.verified(ctx, digest)
 	if err != nil {
 		return Manifest{}, nil, err

@@ -112,7 +112,7 @@ func (s Signatures) referring(ctx context.Context, f form) ([]Signature, error) 
 		if err := d.check("a signature"); err != nil {
 			return nil, err
 		}
-		m, next, err := s.remote.parsed(ctx, d.Digest)
+		m, next, err := parsed(ctx, s.remote, d.Digest)
 		switch {
 		case errors.Is(err, ErrNotFound), errors.Is(err, ErrMalformed), err == nil && next != nil:
 			continue // it is no signature, and somebody else's may be

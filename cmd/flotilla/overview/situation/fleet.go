@@ -142,8 +142,7 @@ type Cluster struct {
 	// Taints are the other taints that its operators set, as "key=value:Effect".
 	Taints []string `json:"taints,omitempty"`
 	// Leaving is true while the cluster is being removed from the fleet.
-	Leaving  bool `json:"leaving,omitempty"`
-	emptying bool // something is still being removed there
+	Leaving bool `json:"leaving,omitempty"`
 	// Nodes is nil if their number is not known.
 	Nodes *Count `json:"nodes,omitempty"`
 	// Heard is when the agent of a cluster in pull mode last reported; nil if it
@@ -204,5 +203,6 @@ type closed struct {
 	// Cordoned is true if nothing new is placed there.
 	Cordoned bool `json:"cordoned,omitempty"`
 	// Drained is true if what runs there is to leave, too.
-	Drained bool `json:"drained,omitempty"`
+	Drained  bool `json:"drained,omitempty"`
+	emptying bool // something is still being removed there
 }
