@@ -44,7 +44,7 @@ spec: {providerRef: {name: chat}, eventSources: [{kind: GitRepository, name: fle
 	want := []string{
 		"a.yaml:5: warning: Provider shop/pager: spec.type: opsgenie is not served yet, and nothing is sent: use one of alertmanager, discord, generic, generic-hmac, githubdispatch, googlechat, grafana, matrix, msteams, pagerduty, slack",
 		"a.yaml:12: warning: Alert shop/a: spec.eventSources[1].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization",
-		`a.yaml:13: warning: Alert shop/a: spec.exclusionList[1]: "(" is no regular expression of Go, and counts for nothing`,
+		`a.yaml:13: warning: Alert shop/a: spec.exclusionList[1]: "(" counts for nothing, as it is no regular expression: missing closing )`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
