@@ -12,6 +12,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unposted"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -109,7 +110,7 @@ func halted(all []inventory.ID) []Note {
 			continue
 		}
 		out = append(out, Note{Kind: kind.name, Namespace: ids[0].Namespace, Name: ids[0].Name,
-			Message: kind.message + besides(ids), Next: kind.next + ids[0].Name + inNamespace(ids[0].Namespace)})
+			Message: kind.message + wording.Besides(ids), Next: kind.next + ids[0].Name + wording.InNamespace(ids[0].Namespace)})
 	}
 	return out
 }
@@ -132,6 +133,6 @@ func suspended(all []suspension) []Note {
 		ids[i] = all[i].of
 	}
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-		Message: "dispatching is suspended: an older version, or nothing, may run in " + some(all[0].clusters) + besides(ids),
-		Next:    "take spec.suspension out of its policy once changes are to go there; flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+		Message: "dispatching is suspended: an older version, or nothing, may run in " + wording.Some(all[0].clusters) + wording.Besides(ids),
+		Next:    "take spec.suspension out of its policy once changes are to go there; flotilla explain " + wording.Object(first)}}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
@@ -47,7 +48,7 @@ func BehindOf(ks *kustomizev1.Kustomization, revision string) Behind {
 			name, tried, cause), remark.KustomizationNext(ks, ready)}
 	case ks.Spec.Suspend && revision != "" && revision != standing.Revision(ks):
 		return Behind{ReasonKustomizationSuspended, fmt.Sprintf("%s is suspended at revision %s: revision %s is not looked at", name, excerpt.ShortRevision(standing.Revision(ks)), excerpt.ShortRevision(revision)),
-			"let it go on: flotilla resume kustomization " + ks.Name + inNamespace(ks.Namespace)}
+			"let it go on: flotilla resume kustomization " + ks.Name + wording.InNamespace(ks.Namespace)}
 	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != meta.HealthCheckFailedReason && ks.Status.LastAttemptedRevision != ks.Status.LastAppliedRevision:
 		return Behind{ReasonNotApplied, fmt.Sprintf("%s has not applied revision %s, so that what is in Git may be newer than this%s", name, excerpt.ShortRevision(ks.Status.LastAttemptedRevision), cause), remark.KustomizationNext(ks, ready)}
 	default:

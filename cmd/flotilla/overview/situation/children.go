@@ -3,6 +3,7 @@ package situation
 import (
 	"strings"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
@@ -20,7 +21,7 @@ func (p *Problem) leaveTo(all []Kustomization) {
 		}
 		p.Message = strings.Replace(p.Message, named+": "+excerpt.Revisions(child.Message), named, 1)
 		if at < first {
-			first, p.Next = at, mendFirst+"flotilla tree kustomization/"+child.Name+inNamespace(child.Namespace)
+			first, p.Next = at, mendFirst+"flotilla tree kustomization/"+child.Name+wording.InNamespace(child.Namespace)
 		}
 	}
 }

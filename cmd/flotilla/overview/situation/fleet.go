@@ -203,6 +203,7 @@ type closed struct {
 	// Cordoned is true if nothing new is placed there.
 	Cordoned bool `json:"cordoned,omitempty"`
 	// Drained is true if what runs there is to leave, too.
-	Drained  bool `json:"drained,omitempty"`
-	emptying bool // something is still being removed there
+	Drained bool `json:"drained,omitempty"`
+	// emptying is true while something is still being removed there.
+	emptying bool
 }

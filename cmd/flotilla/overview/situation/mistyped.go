@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -78,7 +79,7 @@ func misnaming(all []namer, others []inventory.ID, bound func(inventory.ID) bool
 			continue
 		}
 		out = append(out, Note{Kind: of.kind, Namespace: of.namespace, Name: of.name,
-			Message: "it names " + written + ", which does not exist (did you mean " + titleOf(meant) + "?)", Next: "correct the name in its resourceSelectors"})
+			Message: "it names " + written + ", which does not exist (did you mean " + wording.Title(meant) + "?)", Next: "correct the name in its resourceSelectors"})
 	}
 	return out
 }
@@ -101,7 +102,7 @@ func (m missers) hint(notes []Note, victims, there []inventory.ID, bound func(in
 		if written == "" {
 			continue
 		}
-		notes[p.note].Message = "it carries nothing: it names " + written + " (did you mean " + titleOf(meant) + "?)"
+		notes[p.note].Message = "it carries nothing: it names " + written + " (did you mean " + wording.Title(meant) + "?)"
 		notes[p.note].Next = "correct the name in its resourceSelectors"
 	}
 }
@@ -122,13 +123,8 @@ func (m *misser) means(victims []inventory.ID, bound func(inventory.ID) bool) (w
 			if !near || written != "" && n >= least || bound(itself) || slices.Contains(victims, itself) {
 				continue
 			}
-			written, meant, least = titleOf(inventory.ID{GroupKind: kind, Namespace: of.Namespace, Name: of.Name}), id, n
+			written, meant, least = wording.Title(inventory.ID{GroupKind: kind, Namespace: of.Namespace, Name: of.Name}), id, n
 		}
 	}
 	return written, meant
-}
-
-// titleOf returns the kind and name, as in "Deployment shop/web".
-func titleOf(id inventory.ID) string {
-	return Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object()
 }

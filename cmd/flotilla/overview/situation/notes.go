@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -95,7 +96,7 @@ func unbound(p policyv1alpha1.Policy, kind string) Problem {
 	return Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(),
 		Message: fmt.Sprintf("%d of its %d templates %s no binding, and %s nowhere; the last problem is of %s: %s", missing, status.Templates,
 			plural(int(missing), "has", "have"), plural(int(missing), "runs", "run"), status.LastProblem.Object, status.LastProblem.Message),
-		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
+		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + wording.InNamespace(p.GetNamespace())}
 }
 
 // remarks returns texts about clusters that a policy or an override names or excludes, and that neither exist
@@ -134,7 +135,7 @@ func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 		edited(s, obj, id, found)
 		return
 	}
-	if s.untaken[titleOf(id)] || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
+	if s.untaken[wording.Title(id)] || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
 		return
 	}
 	if _, claimed := propagation.Claimed(obj); claimed {
@@ -159,9 +160,6 @@ func (s *Survey) Started(at, now time.Time) {
 		Next: fmt.Sprintf("ask again in %s", (firstLook - up).Round(time.Second))})
 }
 
-// mostNamed is how many objects a note names.
-const mostNamed = 3
-
 // drift is a template whose objects in clusters differ from it.
 type drift struct {
 	of      inventory.ID
@@ -182,25 +180,8 @@ func drifting(all []drift) []Note {
 		ids[i] = all[i].of
 	}
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-		Message: "clusters hold something else than it says, and it is left so: " + all[0].message + besides(ids),
-		Next:    "change it back there, or " + rollup.PutBack(all[0].kept) + "; flotilla tree " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
-}
-
-// besides returns how many more objects a note is about; empty if it is about one.
-func besides(ids []inventory.ID) string {
-	var names []string
-	for _, id := range ids[1:min(len(ids), mostNamed)] {
-		names = append(names, titleOf(id))
-	}
-	more := len(ids) - 1
-	if more == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("; the same of %d more: %s", more, strings.Join(names, ", "))
-	if more >= mostNamed {
-		text += " …"
-	}
-	return text
+		Message: "clusters hold something else than it says, and it is left so: " + all[0].message + wording.Besides(ids),
+		Next:    "change it back there, or " + rollup.PutBack(all[0].kept) + "; flotilla tree " + wording.Object(first)}}
 }
 
 // uncarried returns a note about the workloads that no policy selects, which are sorted; none if
@@ -210,14 +191,14 @@ func uncarried(ids []inventory.ID) []Note {
 		return nil
 	}
 	first := ids[0]
-	next := "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)
+	next := wording.Explains(first)
 	what, where := nowhere(ids)
 	if len(ids) == 1 {
 		return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that " + where, Next: next}}
 	}
 	var names []string
-	for _, id := range ids[:min(len(ids), mostNamed)] {
-		names = append(names, titleOf(id))
+	for _, id := range ids[:min(len(ids), wording.Most)] {
+		names = append(names, wording.Title(id))
 	}
 	message := fmt.Sprintf("%d %s are carried by no policy, so that %s: %s", len(ids), what, where, strings.Join(names, ", "))
 	if more := len(ids) - len(names); more > 0 {
@@ -242,8 +223,8 @@ func released(ids []inventory.ID) []Note {
 	}
 	first := ids[0]
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-		Message: "no policy carries it: what runs in clusters runs on, and its edits stay on the control plane" + besides(ids),
-		Next:    "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+		Message: "no policy carries it: what runs in clusters runs on, and its edits stay on the control plane" + wording.Besides(ids),
+		Next:    wording.Explains(first)}}
 }
 
 // waitsInVain adds to a Kustomization's problem which of its templates no policy selects any
@@ -258,8 +239,8 @@ func (a *asides) waitsInVain(p *Problem, owned []inventory.ID) {
 	if len(ids) == 0 {
 		return
 	}
-	p.Message += "; no policy carries " + titleOf(ids[0]) + " any more" + besides(ids)
-	p.Next = "flotilla explain " + strings.ToLower(ids[0].GroupKind.Kind) + "/" + ids[0].Name + inNamespace(ids[0].Namespace)
+	p.Message += "; no policy carries " + wording.Title(ids[0]) + " any more" + wording.Besides(ids)
+	p.Next = wording.Explains(ids[0])
 }
 
 // isAbout reports whether a problem is about the Kustomization k.

@@ -6,6 +6,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -50,8 +51,8 @@ func (p *passed) notes() []Note {
 	for clusters, ids := range p.by {
 		first := ids[0]
 		out = append(out, Note{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-			Message: "its weights mean " + clusters + ", too, which was not there, or was drained, when it was divided: nothing moves by itself" + besides(ids),
-			Next:    "flotilla rebalance " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)})
+			Message: "its weights mean " + clusters + ", too, which was not there, or was drained, when it was divided: nothing moves by itself" + wording.Besides(ids),
+			Next:    "flotilla rebalance " + wording.Object(first)})
 	}
 	slices.SortFunc(out, func(a, b Note) int { return strings.Compare(a.Message, b.Message) })
 	return out

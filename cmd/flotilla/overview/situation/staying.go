@@ -7,6 +7,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/sorting"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -30,7 +31,7 @@ func together(all []staying) map[staying][]inventory.ID {
 	}
 	for _, ids := range by {
 		slices.SortFunc(ids, func(a, b inventory.ID) int {
-			return cmp.Or(sorting.Turn(a)-sorting.Turn(b), cmp.Compare(titleOf(a), titleOf(b)))
+			return cmp.Or(sorting.Turn(a)-sorting.Turn(b), cmp.Compare(wording.Title(a), wording.Title(b)))
 		})
 	}
 	return by
@@ -43,15 +44,11 @@ func stayingNotes(all []staying) []Note {
 	for stay, ids := range together(all) {
 		out = append(out, Note{
 			Kind: ids[0].GroupKind.Kind, Namespace: ids[0].Namespace, Name: ids[0].Name,
-			Message: stay.what + besides(ids) + ". " + stay.message, Next: explains(ids[0]),
+			Message: stay.what + wording.Besides(ids) + ". " + stay.message, Next: wording.Explains(ids[0]),
 		})
 	}
 	slices.SortFunc(out, func(a, b Note) int { return cmp.Compare(a.Message, b.Message) })
 	return out
-}
-
-func explains(id inventory.ID) string {
-	return "flotilla explain " + strings.ToLower(id.GroupKind.Kind) + "/" + id.Name + inNamespace(id.Namespace)
 }
 
 // undrained takes what stays in clusters that are drained off the asides, and returns problems about it, one for each
@@ -74,8 +71,8 @@ func (a *asides) undrained(clusters []Cluster) []Problem {
 		for stay, ids := range together(stuck) {
 			out = append(out, Problem{
 				State: Failed, Group: ids[0].GroupKind.Group, Kind: ids[0].GroupKind.Kind, Namespace: ids[0].Namespace, Name: ids[0].Name, Clusters: []string{name},
-				Message: stay.what + besides(ids) + ". " + stay.message,
-				Next:    "let its policy mean another cluster with room, or end the drain: flotilla uncordon " + name + "; " + explains(ids[0]),
+				Message: stay.what + wording.Besides(ids) + ". " + stay.message,
+				Next:    "let its policy mean another cluster with room, or end the drain: flotilla uncordon " + name + "; " + wording.Explains(ids[0]),
 			})
 		}
 	}

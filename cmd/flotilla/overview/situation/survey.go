@@ -18,8 +18,10 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/readiness"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/allotment"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/owed"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/sorting"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -56,7 +58,7 @@ type Survey struct {
 	mistyped  mistyped
 	untaken   map[string]bool // objects that a policy could not claim, by title
 	asides    asides
-	owed      owed
+	owed      owed.Owed
 	awaited   []string  // clusters that are registered and have never reported
 	oldest    time.Time // when the first cluster joined; zero if there is none
 }
@@ -78,7 +80,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed{},
+		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed.Owed{},
 	}
 }
 
@@ -305,7 +307,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 		s.problem(unbound(p, kind))
 		if message := untaken(p); message != "" {
 			s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message,
-				Next: "put right what it says; it is tried again until it works: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
+				Next: "put right what it says; it is tried again until it works: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + wording.InNamespace(p.GetNamespace())})
 			if status.LastProblem != nil {
 				s.untaken[status.LastProblem.Object] = true
 			}
@@ -313,7 +315,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 		return
 	}
 	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: ready.Message,
-		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
+		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + wording.InNamespace(p.GetNamespace())})
 }
 
 // Work adds a Work. It is shown if its cluster has yet to remove or apply something, if a user
@@ -327,10 +329,10 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 	case blocked != nil && blocked.Reason == workv1alpha1.WorkHoldsOthersReason:
 	case w.DeletionTimestamp == nil:
 		Unbound(s, w)
-		s.owed.arrives(w, cluster)
+		s.owed.Arrives(w, cluster)
 		return
 	default:
-		s.owed.leaves(w, cluster, s.now)
+		s.owed.Leaves(w, cluster, s.now)
 		return
 	}
 	s.problem(Problem{State: Failed, Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name, Clusters: []string{cluster}, Message: blocked.Message,
@@ -340,7 +342,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 // Fleet returns the result. The Survey must not be used afterwards.
 func (s *Survey) Fleet() Fleet {
 	leftovers(s)
-	s.fleet.Problems = append(s.fleet.Problems, append(s.owed.problems(s.silent, s.reach, s.now), s.asides.undrained(s.fleet.Clusters)...)...)
+	s.fleet.Problems = append(s.fleet.Problems, append(outstanding(s), s.asides.undrained(s.fleet.Clusters)...)...)
 	sorting.Objects(s.uncarried)
 	victims, bound := slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil }
 	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
@@ -362,7 +364,7 @@ func (s *Survey) Fleet() Fleet {
 		if count := s.members[f.Clusters[i].Name]; count != nil {
 			f.Clusters[i].Templates = *count
 		}
-		f.Clusters[i].emptying = s.owed.of(f.Clusters[i].Name).going
+		f.Clusters[i].emptying = s.owed.Removing(f.Clusters[i].Name)
 	}
 	follows := s.within == "" && len(s.silent) > 0 // what nothing is known of follows from the problem of a cluster
 	f.Problems = slices.DeleteFunc(f.Problems, func(p Problem) bool { return p.State == Unknown && follows })
@@ -420,11 +422,4 @@ func (s *Survey) problem(p Problem) {
 	if p.State == Failed || p.State == Progressing || p.State == Unknown && p.Kind == kustomizev1.KustomizationKind {
 		s.fleet.Problems = append(s.fleet.Problems, p)
 	}
-}
-
-func inNamespace(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return fmt.Sprintf(" -n %s", namespace)
 }

@@ -14,6 +14,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/override"
@@ -211,7 +212,7 @@ func idOf(ref workv1alpha2.ObjectReference) inventory.ID {
 
 // templateNext returns the next step for a template.
 func templateNext(p Problem) string {
-	args := strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace)
+	args := strings.ToLower(p.Title()) + "/" + p.Name + wording.InNamespace(p.Namespace)
 	switch {
 	case len(p.Clusters) == 0:
 		return "flotilla explain " + args
@@ -224,14 +225,14 @@ func templateNext(p Problem) string {
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:
-		return "flotilla events --for " + p.Title() + "/" + p.Name + inNamespace(p.Namespace) + " -C " + strings.Join(p.Clusters[:min(len(p.Clusters), 3)], ",")
+		return "flotilla events --for " + p.Title() + "/" + p.Name + wording.InNamespace(p.Namespace) + " -C " + strings.Join(p.Clusters[:min(len(p.Clusters), 3)], ",")
 	}
 }
 
 // strayedNext returns the next step for a template that was changed or removed in a cluster and
 // is not corrected; suspended says why.
 func strayedNext(p Problem, suspended bool) string {
-	return "put it right there, or " + rollup.PutBack(suspended) + "; flotilla explain " + strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
+	return "put it right there, or " + rollup.PutBack(suspended) + "; flotilla explain " + strings.ToLower(p.Title()) + "/" + p.Name + wording.InNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
 }
 
 // overrideNext returns the next step for an override that cannot be applied; empty if the message
@@ -245,5 +246,5 @@ func overrideNext(message string) string {
 	if namespace == "" {
 		kind = policyv1alpha1.ResourceKindClusterOverridePolicy
 	}
-	return "correct the override, or the template, so that they fit: flotilla edit " + strings.ToLower(kind) + " " + name + inNamespace(namespace)
+	return "correct the override, or the template, so that they fit: flotilla edit " + strings.ToLower(kind) + " " + name + wording.InNamespace(namespace)
 }

@@ -6,6 +6,7 @@ import (
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
@@ -19,7 +20,7 @@ func (a *asides) unpostedNotes() []Note {
 		out = append(out, Note{
 			Kind: notificationv1beta3.ProviderKind, Namespace: cause.Namespace, Name: cause.Provider,
 			Message: fmt.Sprintf("its forge is not told what came of commits (%d %s): %s: %s", n, plural(n, "status", "statuses"), cause.Reason, excerpt.Line(cause.Message)),
-			Next:    "mend what it says; it is tried again by itself: flotilla get commitstatuses" + inNamespace(cause.Namespace),
+			Next:    "mend what it says; it is tried again by itself: flotilla get commitstatuses" + wording.InNamespace(cause.Namespace),
 		})
 	}
 	return out
