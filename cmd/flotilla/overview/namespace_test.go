@@ -11,13 +11,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // A script that waits for a namespace to be ready must not take a mistyped one for
@@ -87,6 +90,64 @@ func TestStatusOfOneNamespace(t *testing.T) {
 			}
 			if !strings.HasPrefix(out.String(), tc.text) {
 				t.Errorf("it says\n%s\nwant\n%s", out.String(), tc.text)
+			}
+		})
+	}
+}
+
+// TestClaimsOfOtherNamespaces: the status of one namespace says of a claim that was moved off a cluster what that of all says.
+func TestClaimsOfOtherNamespaces(t *testing.T) {
+	claim := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "files-persistentvolumeclaim"},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "files"},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "east"}},
+		},
+	}
+	claimed(claim)
+	west := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}}
+	west.Status.Conditions = []metav1.Condition{
+		{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady"},
+		{Type: clusterv1alpha1.ClusterConditionOrphansFound, Status: metav1.ConditionTrue, Message: "1 object that no Work names: PersistentVolumeClaim shop/files (with its data); look"},
+		{Type: clusterv1alpha1.ClusterConditionClaimsKept, Status: metav1.ConditionTrue, Message: volumes.Staying([]types.NamespacedName{{Namespace: "shop", Name: "files"}})},
+	}
+	for name, tc := range map[string]struct {
+		namespace string
+		forbidden bool // to read what is in shop
+		problems  int  // of the cluster
+		want      []string
+	}{
+		"of all":                           {want: []string{"shop/files: it stays in west with its data since it was moved off that"}},
+		"of its own namespace":             {namespace: "shop", want: []string{"shop/files: it stays in west with its data since it was moved off that"}},
+		"of another one":                   {namespace: "flux-system", want: []string{"shop/files: it stays in west with its data since it was moved off that"}},
+		"of another one, and may not know": {namespace: "flux-system", forbidden: true, problems: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(claim.DeepCopy(), west.DeepCopy(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flux-system"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}).
+				WithInterceptorFuncs(interceptor.Funcs{Get: func(ctx context.Context, hub client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+					if key.Namespace == "shop" && tc.forbidden {
+						return apierrors.NewForbidden(corev1.Resource("resourcebindings"), key.Name, nil)
+					}
+					return hub.Get(ctx, key, obj, opts...)
+				}}).Build()
+			found, err := surveyOf(t.Context(), hub, tc.namespace, false, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, n := range found.Notes {
+				if n.Kind == "PersistentVolumeClaim" {
+					got = append(got, n.Namespace+"/"+n.Name+": "+n.Message)
+				}
+			}
+			problems := 0
+			for _, p := range found.Problems {
+				if p.Kind == "Cluster" {
+					problems++
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || problems != tc.problems {
+				t.Errorf("%d problems of the cluster, want %d; notes (-want +got):\n%s", problems, tc.problems, diff)
 			}
 		})
 	}

@@ -31,18 +31,21 @@ func TestClaimsThatWereMovedOff(t *testing.T) {
 		says   string
 		placed []string // nil: there is no such template
 		held   bool
+		within string
 		want   []situation.Problem
 		notes  []situation.Note
 	}{
-		"it is placed elsewhere":   {says: one, placed: []string{"east"}, notes: []situation.Note{stays}},
-		"so is it, beside another": {says: two, placed: []string{"east"}, want: problem("1 object that no Work names: ConfigMap shop/late", look), notes: []situation.Note{stays}},
-		"it is to be there":        {says: one, placed: []string{"east", "west"}, want: problem("1 object that no Work names: PersistentVolumeClaim shop/files (with its data)", look)},
-		"nothing is known of it":   {says: one, want: problem("1 object that no Work names: PersistentVolumeClaim shop/files (with its data)", look)},
+		"it is placed elsewhere":                               {says: one, placed: []string{"east"}, notes: []situation.Note{stays}},
+		"so is it, beside another":                             {says: two, placed: []string{"east"}, want: problem("1 object that no Work names: ConfigMap shop/late", look), notes: []situation.Note{stays}},
+		"it is to be there":                                    {says: one, placed: []string{"east", "west"}},
+		"it is to be there, beside another":                    {says: two, placed: []string{"west"}, want: problem("1 object that no Work names: ConfigMap shop/late", look)},
+		"it is placed elsewhere, for one of another namespace": {says: one, within: "flux-system", placed: []string{"east"}, notes: []situation.Note{stays}},
+		"nothing is known of it":                               {says: one, want: problem("1 object that no Work names: PersistentVolumeClaim shop/files (with its data)", look)},
 		"the store was set back": {says: one, placed: []string{"east"}, held: true,
 			want: problem("1 object that no Work names: PersistentVolumeClaim shop/files (with its data)", "leave them alone, as what was made since the backup is among them: flotilla resume hub --dry-run")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := situation.NewSurvey(now, "")
+			s := situation.NewSurvey(now, tc.within)
 			west := member("west")
 			say := func(condition, message string) {
 				west.Status.Conditions = append(west.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Message: message})

@@ -32,6 +32,7 @@ var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: P
 func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstructured) {
 	ref := b.BindingSpec().Resource
 	if !s.counts(idOf(ref)) {
+		s.holders.take(b)
 		return
 	}
 	if rollup.Released(b) && len(plan.Targets(plan.SpecOf(b))) == 0 { // no policy asks for the last decision any more
