@@ -26,12 +26,31 @@ func Remaining(namespace *corev1.Namespace) string {
 // comes after it.
 var preamble = regexp.MustCompile(`^Failed to delete all resource types, \d+ remaining: `)
 
+const (
+	// kept begins what BlockedBy and BlockedByKind say, and byFinalizers what the former says.
+	kept         = "kept by "
+	byFinalizers = kept + "its finalizers: "
+)
+
+// SaysWhat reports whether a message has a text of BlockedBy or BlockedByKind: it is known what keeps an object, which does not
+// just take its time.
+func SaysWhat(message string) bool { return strings.Contains(message, kept) }
+
+// Blocking returns the finalizers in a text of BlockedBy; nil for another text.
+func Blocking(text string) []string {
+	names, is := strings.CutPrefix(text, byFinalizers)
+	if !is {
+		return nil
+	}
+	return strings.Split(names, ", ")
+}
+
 // BlockedBy says that these finalizers keep an object from being deleted; empty where there are none.
 func BlockedBy(finalizers []string) string {
 	if len(finalizers) == 0 {
 		return ""
 	}
-	return "kept by its finalizers: " + strings.Join(finalizers, ", ")
+	return byFinalizers + strings.Join(finalizers, ", ")
 }
 
 // BlockedByKind says what keeps a definition that is being deleted: what is left of its kind,
@@ -41,7 +60,7 @@ func BlockedByKind(left, finalizers []string) string {
 	if len(left) == 0 {
 		return BlockedBy(finalizers)
 	}
-	text := "kept by what is left of its kind: " + Describe(left)
+	text := kept + "what is left of its kind: " + Describe(left)
 	others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == apiextensionsv1.CustomResourceCleanupFinalizer })
 	if held := BlockedBy(others); held != "" {
 		text += "; " + held

@@ -38,6 +38,9 @@ func TestOutstanding(t *testing.T) {
 	finalizer := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
 	atOnce := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
 	atOnce.DeletionTimestamp.Time = now.Add(-2 * time.Second)
+	goes := kept("b", workv1alpha1.WorkTerminatingReason, "Namespace one is being deleted in the cluster and still there")
+	atOnceGoes := goes.DeepCopy()
+	atOnceGoes.DeletionTimestamp.Time = now.Add(-4 * time.Second)
 	refused := kept("b", workv1alpha1.WorkDeletionFailedReason, "remove Deployment shop/b: no.example.com denied the request")
 	const question = "the agent or the control plane was away before the copy here was removed, which stays until the control plane finds a healthy one where the template is placed"
 	asks := kept("api", "LastCopy", question+" (asked at 2026-12-01T05:05:55.273479Z)")
@@ -54,17 +57,19 @@ func TestOutstanding(t *testing.T) {
 		away   bool
 		want   []string
 	}{
-		"what goes in a moment is no news": {works: []*workv1alpha1.Work{leaving("web", 2*time.Second), there}},
-		"what does not go":                 {works: []*workv1alpha1.Work{leaving("b", time.Minute), leaving("a", 20*time.Second)}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; see what keeps it: flotilla get works -n karmada-es-west"}},
-		"what a cluster that is away has":  {works: []*workv1alpha1.Work{leaving("web", time.Minute)}, away: true, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/web; it is done once the cluster answers"}},
-		"what a finalizer keeps":           {works: []*workv1alpha1.Work{leaving("a", time.Minute), finalizer}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
-		"one that a finalizer keeps":       {works: []*workv1alpha1.Work{finalizer}, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
-		"one that is known to be kept":     {works: []*workv1alpha1.Work{atOnce}, want: []string{"1 object still to be removed there, asked for 2s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
-		"what the cluster refuses":         {works: []*workv1alpha1.Work{refused}, want: []string{"1 object still to be removed there, asked for 60s ago: remove Deployment shop/b: no.example.com denied the request; put right in the cluster what keeps it: then it goes by itself"}},
-		"a copy that may be the last one":  {works: []*workv1alpha1.Work{asks}, placed: api, want: []string{"1 object still to be removed there, asked for 60s ago: " + none + "; flotilla explain deployment/api -n shop"}},
-		"one whose others are not known":   {works: []*workv1alpha1.Work{asks}, want: []string{"1 object still to be removed there, asked for 60s ago: " + question + "; flotilla explain deployment/api -n shop"}},
-		"one of a cluster in push mode":    {works: []*workv1alpha1.Work{lost}, want: []string{"1 object still to be removed there, asked for 60s ago: " + none + "; flotilla explain deployment/api -n shop"}},
-		"a version that has yet to arrive": {works: []*workv1alpha1.Work{behind, there}, want: []string{"1 object not known to be there in the latest version: Deployment shop/web; see what keeps it: flotilla get works -n karmada-es-west"}},
+		"what goes in a moment is no news":          {works: []*workv1alpha1.Work{leaving("web", 2*time.Second), there}},
+		"what does not go":                          {works: []*workv1alpha1.Work{leaving("b", time.Minute), leaving("a", 20*time.Second)}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; see what keeps it: flotilla get works -n karmada-es-west"}},
+		"what a cluster that is away has":           {works: []*workv1alpha1.Work{leaving("web", time.Minute)}, away: true, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/web; it is done once the cluster answers"}},
+		"what a finalizer keeps":                    {works: []*workv1alpha1.Work{leaving("a", time.Minute), finalizer}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
+		"one that a finalizer keeps":                {works: []*workv1alpha1.Work{finalizer}, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
+		"one that is known to be kept":              {works: []*workv1alpha1.Work{atOnce}, want: []string{"1 object still to be removed there, asked for 2s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
+		"one that takes its time":                   {works: []*workv1alpha1.Work{atOnceGoes}},
+		"one that takes long, and nobody knows why": {works: []*workv1alpha1.Work{goes}, want: []string{"1 object still to be removed there, asked for 60s ago: Namespace one is being deleted in the cluster and still there; put right in the cluster what keeps it: then it goes by itself"}},
+		"what the cluster refuses":                  {works: []*workv1alpha1.Work{refused}, want: []string{"1 object still to be removed there, asked for 60s ago: remove Deployment shop/b: no.example.com denied the request; put right in the cluster what keeps it: then it goes by itself"}},
+		"a copy that may be the last one":           {works: []*workv1alpha1.Work{asks}, placed: api, want: []string{"1 object still to be removed there, asked for 60s ago: " + none + "; flotilla explain deployment/api -n shop"}},
+		"one whose others are not known":            {works: []*workv1alpha1.Work{asks}, want: []string{"1 object still to be removed there, asked for 60s ago: " + question + "; flotilla explain deployment/api -n shop"}},
+		"one of a cluster in push mode":             {works: []*workv1alpha1.Work{lost}, want: []string{"1 object still to be removed there, asked for 60s ago: " + none + "; flotilla explain deployment/api -n shop"}},
+		"a version that has yet to arrive":          {works: []*workv1alpha1.Work{behind, there}, want: []string{"1 object not known to be there in the latest version: Deployment shop/web; see what keeps it: flotilla get works -n karmada-es-west"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := situation.NewSurvey(now, "")

@@ -215,7 +215,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
 		Message: standing.Attempted(ks, cmp.Or(out.Message, "nobody has looked at it yet")), Next: remark.KustomizationNext(ks, ready)})
-	if r, hangs := remark.Hanging(ks); hangs {
+	if r, hangs := remark.Hanging(ks, s.now); hangs {
 		s.problem(Problem{State: Progressing, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name, Message: r.Message, Next: r.Next})
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
+	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/removal"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -59,7 +60,7 @@ func (o Owed) of(cluster string) *outstanding {
 func (o Owed) Leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 	o.of(cluster).going = true
 	asked, blocked := w.DeletionTimestamp, apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
-	if asked == nil || now.Sub(asked.Time) < settling && (blocked == nil || blocked.Status != metav1.ConditionTrue) {
+	if asked == nil || now.Sub(asked.Time) < settling && !isKept(blocked) {
 		return
 	}
 	of := o.of(cluster)
@@ -74,6 +75,14 @@ func (o Owed) Leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 			}
 		}
 	}
+}
+
+// isKept reports whether a Work says what keeps it from being gone, other than the time that any deletion takes.
+func isKept(blocked *metav1.Condition) bool {
+	if blocked == nil || blocked.Status != metav1.ConditionTrue {
+		return false
+	}
+	return blocked.Reason != workv1alpha1.WorkTerminatingReason || cascade.SaysWhat(blocked.Message)
 }
 
 // unblock returns what keeps a removal, and what to do. An agent does not know where else the template is, of which placed tells.
