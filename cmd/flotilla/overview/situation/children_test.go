@@ -35,3 +35,44 @@ func TestAParentWhoseChildFailed(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
+
+// TestAChildThatAHeldCommitRetires: its folder is gone with the commit that retires it, which the brake holds. To add the folder
+// again would undo that.
+func TestAChildThatAHeldCommitRetires(t *testing.T) {
+	failed := func(name, reason, revision, message string) *kustomizev1.Kustomization {
+		ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: name}}
+		ks.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+		ks.Status.LastAttemptedRevision, ks.Status.LastAppliedRevision = revision, revision
+		return ks
+	}
+	const follows = "follows from Kustomization flux-system/root: its commit retires or moves this one, and is held"
+	const mend = "correct spec.path where Kustomization flux-system/root has it, or add that folder, and commit; the last revision keeps running. flotilla trace kustomization/apps -n flux-system"
+	for name, tc := range map[string]struct {
+		root, revision string // of the root: its reason, and the revision that it tried
+		want           string
+	}{
+		"the commit is held":         {root: "PruneBlocked", revision: "main@sha1:b", want: follows},
+		"another commit is held":     {root: "PruneBlocked", revision: "main@sha1:a", want: mend},
+		"its parent has other cares": {root: "BuildFailed", revision: "main@sha1:b", want: mend},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := failed("apps", "PathNotFound", "main@sha1:b", "kustomization path not found: apps")
+			child.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/namespace": "flux-system", "kustomize.toolkit.fluxcd.io/name": "root"}
+			survey := situation.NewSurvey(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "")
+			survey.Kustomization(child)
+			survey.Kustomization(failed("root", tc.root, tc.revision, "it is refused"))
+			var order, got []string
+			for _, p := range survey.Fleet().Problems {
+				if order = append(order, p.Name); p.Name == "apps" {
+					got = append(got, p.Next)
+				}
+			}
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("next step of the child (-want +got):\n%s", diff)
+			}
+			if tc.want == follows && order[0] != "root" {
+				t.Errorf("the problems are of %v: the cause is not first", order)
+			}
+		})
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/flotilla-io/flotilla/policies/cascade"
@@ -18,6 +20,44 @@ type estate struct {
 	// leaving are the Kustomizations that are being deleted, by index, and ending the namespaces that are.
 	leaving map[int]bool
 	ending  map[string]bool
+	// braked has the revision that the brake refused, by Kustomization, and astray the Kustomizations whose path a revision does
+	// not have, each with who applies it. Both are by index.
+	braked map[int]string
+	astray map[int]child
+}
+
+// child is a Kustomization that another one applies, and the revision that it tried.
+type child struct {
+	parent   types.NamespacedName
+	revision string
+}
+
+// attempt records what a Kustomization says of a revision that it has not applied.
+func (e estate) attempt(kustomization int, ks *kustomizev1.Kustomization, reason string) {
+	switch parent, applied := inventory.OwnerOf(ks); {
+	case reason == inventory.ReasonPruneBlocked:
+		e.braked[kustomization] = ks.Status.LastAttemptedRevision
+	case reason == inventory.ReasonPathNotFound && applied:
+		e.astray[kustomization] = child{parent, ks.Status.LastAttemptedRevision}
+	}
+}
+
+// followsFrom begins the next step of what is not ready because a commit is held.
+const followsFrom = "follows from "
+
+// retired returns the next step for a Kustomization whose path is not there any more, as the commit that retires or moves it is
+// held where that is to be applied; empty for any other.
+func (e estate) retired(kustomization int, all []Kustomization) string {
+	of, astray := e.astray[kustomization]
+	if !astray {
+		return ""
+	}
+	for i, revision := range e.braked {
+		if all[i].Namespace == of.parent.Namespace && all[i].Name == of.parent.Name && revision == of.revision {
+			return followsFrom + "Kustomization " + of.parent.String() + ": its commit retires or moves this one, and is held"
+		}
+	}
+	return ""
 }
 
 // standing returns what a Kustomization owns, without what goes with a namespace that is being deleted.

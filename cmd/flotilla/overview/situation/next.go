@@ -43,7 +43,7 @@ func compareProblems(a, b Problem) int {
 // dependent moves problems that wait for another Kustomization after what may cause them, such as a circle.
 func dependent(p Problem) int {
 	waits := strings.Contains(p.Message, "dependency ") && !strings.Contains(p.Message, "circular dependency ")
-	if p.Kind == kustomizev1.KustomizationKind && (waits || strings.HasPrefix(p.Next, mendFirst)) {
+	if p.Kind == kustomizev1.KustomizationKind && (waits || strings.HasPrefix(p.Next, mendFirst) || strings.HasPrefix(p.Next, followsFrom)) {
 		return 1
 	}
 	return 0

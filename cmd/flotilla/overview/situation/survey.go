@@ -81,7 +81,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed.Owed{}, holders: holders{},
+		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}, braked: map[int]string{}, astray: map[int]child{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed.Owed{}, holders: holders{},
 	}
 }
 
@@ -197,6 +197,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	}
 	if ready != nil {
 		out.Message = ready.Message
+		s.attempt(len(s.fleet.Kustomizations), ks, ready.Reason)
 	}
 	if ks.Spec.Suspend {
 		out.State = Suspended
@@ -379,6 +380,7 @@ func (s *Survey) Fleet() Fleet {
 			s.asides.waitsInVain(p, s.owned[slices.IndexFunc(s.fleet.Kustomizations, p.isAbout)])
 		case p.Kind == kustomizev1.KustomizationKind && p.State == Failed:
 			p.leaveTo(f.Kustomizations)
+			p.Next = cmp.Or(s.retired(slices.IndexFunc(f.Kustomizations, p.isAbout), f.Kustomizations), p.Next)
 		}
 	}
 	slices.SortFunc(f.Sources, func(a, b Source) int {
