@@ -272,6 +272,9 @@ func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {
 // explain is the command that says more.
 func (r *Row) explain() string { return "flotilla explain " + r.resource() }
 
+// Object names the template for a command that takes KIND/NAME.
+func (r *Row) Object() string { return r.resource() }
+
 // resource names the template for a command.
 func (r *Row) resource() string {
 	kind := strings.ToLower(r.Kind)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
@@ -98,6 +99,21 @@ func (m *Move) Past(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) st
 		form = time.DateTime
 	}
 	return text + "; the old copy went at " + m.Ended.UTC().Format(form+" UTC")
+}
+
+// Tainted returns the clusters that m left because of a taint other than that of a drain, as those of a lost cluster are, and in
+// which the template is not placed again, although it is elsewhere.
+func (m *Move) Tainted(spec *workv1alpha2.ResourceBindingSpec) []string {
+	if m == nil || len(spec.Clusters) == 0 || !strings.Contains(m.Why, "untolerated taint {") || strings.Contains(m.Why, "{"+clusterv1alpha1.TaintClusterDrain) {
+		return nil
+	}
+	var out []string
+	for _, name := range m.From {
+		if !stands(spec.Clusters, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func some(names []string) []string {

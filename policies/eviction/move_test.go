@@ -71,3 +71,35 @@ func TestMove(t *testing.T) {
 		})
 	}
 }
+
+// TestTainted: what left a cluster for a taint, other than that of a drain, may be wanted back there.
+func TestTainted(t *testing.T) {
+	in := func(names ...string) *workv1alpha2.ResourceBindingSpec {
+		spec := &workv1alpha2.ResourceBindingSpec{}
+		for _, name := range names {
+			spec.Clusters = append(spec.Clusters, workv1alpha2.TargetCluster{Name: name})
+		}
+		return spec
+	}
+	move := func(why string) *eviction.Move {
+		return &eviction.Move{From: []string{"east", "west"}, To: []string{"north"}, Why: why}
+	}
+	for name, tc := range map[string]struct {
+		move *eviction.Move
+		runs *workv1alpha2.ResourceBindingSpec
+		want []string
+	}{
+		"it did not move":            {runs: in("north")},
+		"for the taint of an admin":  {move: move("untolerated taint {a:NoExecute}"), runs: in("north"), want: []string{"east", "west"}},
+		"it is in one of them again": {move: move("untolerated taint {a:NoExecute}"), runs: in("east", "north"), want: []string{"west"}},
+		"for a drain":                {move: move("untolerated taint {cluster.flotilla.io/drain:NoExecute}"), runs: in("north")},
+		"for another policy":         {move: move("its policy changed"), runs: in("north")},
+		"it runs nowhere":            {move: move("untolerated taint {a:NoExecute}"), runs: in()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.move.Tainted(tc.runs)); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

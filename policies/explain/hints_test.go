@@ -153,7 +153,7 @@ func TestAfterADrain(t *testing.T) {
 		},
 		"it was moved, and the drain goes on": {
 			drains: true, record: placement.Record{Drained: []string{"c-001"}},
-			returns: []string{"not to c-001, which is drained: flotilla uncordon c-001 --return ends that, and has it placed anew"},
+			returns: []string{"not to c-001 while its drain is in force: flotilla uncordon c-001 --return ends that, and has it placed anew"},
 		},
 		"it stayed, and the drain is over": {record: placement.Record{Stays: &placement.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none."}}},
 		"it stays": {

@@ -40,6 +40,51 @@ func TestWhatIsMovedIsTold(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeMovedIsTold checks that the next step fits the taint for which a template must leave a
+// cluster, and that an old copy waits for a cluster that is lost.
+func TestWhatCannotBeMovedIsTold(t *testing.T) {
+	for name, tc := range map[string]struct{ taint, want string }{
+		"a drain":            {clusterv1alpha1.TaintClusterDrain, "end the drain: flotilla uncordon c-009, or let the policy mean another cluster with room"},
+		"a lost cluster":     {clusterv1alpha1.TaintClusterUnreachable, "bring the cluster back: flotilla describe cluster c-009, or let the policy mean another cluster with room"},
+		"an unready cluster": {clusterv1alpha1.TaintClusterNotReady, "bring the cluster back: flotilla describe cluster c-009, or let the policy mean another cluster with room"},
+		"a taint of admins":  {"drill", "take the taint away, have its policy tolerate it, or let the policy mean another cluster with room"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := overQuota(t)
+			in.Clusters = nil
+			in.Unread = append(in.Unread, explain.Unread{What: explain.UnreadClusters})
+			in.Binding.(*workv1alpha2.ResourceBinding).Annotations[workv1alpha2.SchedulingDecisionAnnotation] =
+				`{"reason":"Success","stays":{"clusters":["c-009"],"message":"cluster(s) had untolerated taint {` + tc.taint + `:NoExecute}. It stays in c-009: no other place"}}`
+			var got []string
+			for _, p := range explain.Explain(in).Problems {
+				if p.Reason == explain.ReasonNoReplacement {
+					got = append(got, p.Next)
+				}
+			}
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("next step (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnOldCopyInALostCluster checks that users see what the copy waits for that failover has replaced.
+func TestAnOldCopyInALostCluster(t *testing.T) {
+	in := overQuota(t)
+	lost := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c-009"}}
+	lost.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason}}
+	in.Clusters = []*clusterv1alpha1.Cluster{lost}
+	b := in.Binding.(*workv1alpha2.ResourceBinding)
+	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "c-009", Producer: "TaintManager", Reason: "TaintUntolerated", Message: "untolerated taint {drill:NoExecute}"}}
+	var got []string
+	for _, l := range explain.Explain(in).Placement.Stands.Leaving {
+		got = append(got, l.Message)
+	}
+	if diff := cmp.Diff([]string{"untolerated taint {drill:NoExecute}; the copy there goes once c-009 is back, if it is healthy elsewhere by then"}, got); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
 // TestWhatStaysWhenTheTemplateGoes checks that what stays when the template is
 // deleted is shown, also where nothing is placed.
 func TestWhatStaysWhenTheTemplateGoes(t *testing.T) {

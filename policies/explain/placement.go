@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/explain/hint"
 	"github.com/flotilla-io/flotilla/policies/explain/leaving"
 	"github.com/flotilla-io/flotilla/policies/explain/moved"
 	"github.com/flotilla-io/flotilla/policies/failover"
@@ -22,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/taints"
 )
 
@@ -179,13 +181,18 @@ func standing(in *Input) *Standing {
 		s.Reason, s.Message, s.Term = record.Reason, record.Message, record.AffinityName
 		s.Moved = moved.Data(moved.Text(record.LastMove, spec, moved.In(in.Works), in.Now), record.LastMove, spec, in.Template)
 		s.Returns = append(failover.Returning(record.Left, spec, record.Moves, in.Now), moved.Back(record.Drained, in.Clusters)...)
+		s.Returns = append(s.Returns, moved.Anew(record.LastMove, spec, hint.Object{Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name}.Path())...)
 		if !record.At.IsZero() {
 			s.At = record.At.DeepCopy()
 		}
 	}
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
-		s.Leaving = append(s.Leaving, Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: eviction.Because(task)})
+		leaving := Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: eviction.Because(task)}
+		if waits := awaits(spec, task.FromCluster, in.Clusters); waits != "" {
+			leaving.Message = cmp.Or(leaving.Message, leaving.Reason) + "; " + waits
+		}
+		s.Leaving = append(s.Leaving, leaving)
 	}
 	for _, cluster := range plan.PrunedFrom(b) {
 		s.Leaving = append(s.Leaving, Leaving{Cluster: cluster, Reason: "Pruned", Message: "pruned: it left its revision, and what replaces it stands there"})
@@ -194,6 +201,20 @@ func standing(in *Input) *Standing {
 		s.RequiredBy = append(s.RequiredBy, by.Name)
 	}
 	return s
+}
+
+// awaits says that the copy in a cluster goes only once that cluster is back, for a template that has been moved off it; empty
+// where the cluster is heard of.
+func awaits(spec *workv1alpha2.ResourceBindingSpec, cluster string, clusters []*clusterv1alpha1.Cluster) string {
+	away := slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool {
+		s, silent := rollup.SilenceOf(c)
+		return silent && s.Away && c.Name == cluster
+	})
+	moved := slices.ContainsFunc(eviction.KeptBy(spec), func(k eviction.Kept) bool { return k.Cluster == cluster && !k.Stuck && !k.Asked })
+	if !away || !moved {
+		return ""
+	}
+	return "the copy there goes once " + cluster + " is back, if it is healthy elsewhere by then"
 }
 
 func targets(clusters []workv1alpha2.TargetCluster) []Target {

@@ -49,8 +49,7 @@ func (r *Return) Run(ctx context.Context) error {
 		return err
 	}
 	if len(moved) == 0 {
-		_, err := fmt.Fprintf(r.Out, "nothing that was moved off %s is to be brought back\n", strings.Join(r.Clusters, ", "))
-		return err
+		return r.none(ctx)
 	}
 	if err := r.readVolumes(ctx, moved); err != nil {
 		return err
@@ -89,6 +88,34 @@ func (r *Return) moved(ctx context.Context) ([]workv1alpha2.Binding, error) {
 func (r *Return) concerns(b workv1alpha2.Binding) bool {
 	record, _ := placement.RecordOf(b)
 	return slices.ContainsFunc(record.Drained, func(name string) bool { return slices.Contains(r.Clusters, name) })
+}
+
+// none prints that no drain has moved anything, and what failover has.
+func (r *Return) none(ctx context.Context) error {
+	var rows []drain.Row
+	err := each(ctx, r.Hub, func(b workv1alpha2.Binding) {
+		record, _ := placement.RecordOf(b)
+		off := record.LastMove.Tainted(b.BindingSpec())
+		if of := &b.BindingSpec().Resource; slices.ContainsFunc(r.Clusters, func(name string) bool { return slices.Contains(off, name) }) {
+			rows = append(rows, drain.Row{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	drain.Sort(rows)
+	text := "no drain has moved anything off " + strings.Join(r.Clusters, ", ") + " that is to be brought back"
+	if len(rows) > 0 {
+		text += "; what failover moved: flotilla rebalance " + rows[0].Object()
+	}
+	if more := len(rows) - 1; more > 0 {
+		text += fmt.Sprintf("; the same of %d more: %s", more, rows[1].Title())
+		if more > 1 {
+			text += " …"
+		}
+	}
+	_, err = fmt.Fprintln(r.Out, text)
+	return err
 }
 
 // ask requests a new placement of templates.

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
@@ -63,6 +64,40 @@ func TestAReturnLeavesDataBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{tc.out, tc.errOut}, []string{out.String(), errOut.String()}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNothingComesBack: what a drain did not move is not asked for; what failover moved is named, with how to have that placed anew.
+func TestNothingComesBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		moves map[string]string // why what is of this name was moved off east
+		want  string
+	}{
+		"nothing was moved":        {want: "no drain has moved anything off east that is to be brought back\n"},
+		"failover moved something": {moves: map[string]string{"web": "untolerated taint {a:NoExecute}"}, want: "no drain has moved anything off east that is to be brought back; what failover moved: flotilla rebalance deployment/web -n shop\n"},
+		"failover moved much": {moves: map[string]string{"web": "untolerated taint {a:NoExecute}", "api": "untolerated taint {a:NoExecute}", "db": "its policy changed"},
+			want: "no drain has moved anything off east that is to be brought back; what failover moved: flotilla rebalance deployment/api -n shop; the same of 1 more: Deployment shop/web\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			east := drained()
+			east.Spec.Taints = nil
+			objects := []client.Object{east}
+			for name, why := range tc.moves {
+				b := placed("apps/v1", "Deployment", name)
+				decided(b, "west", placement.Record{Reason: workv1alpha2.BindingReasonSuccess, LastMove: &eviction.Move{From: []string{"east"}, To: []string{"west"}, Why: why}})
+				objects = append(objects, b)
+			}
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
+			var out strings.Builder
+			r := draining.Return{Hub: hub, Clusters: []string{"east"}, Clock: steps{clocktesting.NewFakeClock(time.Unix(0, 0))}, Out: &out, ErrOut: &out, Timeout: time.Minute}
+			if err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -39,6 +39,10 @@ func Parse(text string) Object {
 // web -n shop".
 func (o Object) Args() string { return strings.ToLower(o.Kind) + " " + o.Name + o.in() }
 
+// Path returns the object as commands that take several have it: "deployment/web
+// -n shop".
+func (o Object) Path() string { return strings.ToLower(o.Kind) + "/" + o.Name + o.in() }
+
 // BindingArgs returns the arguments that name the object's binding on a command
 // line.
 func (o Object) BindingArgs() string {

@@ -97,10 +97,23 @@ func Back(names []string, clusters []*clusterv1alpha1.Cluster) []string {
 		switch {
 		case !slices.Contains(names, c.Name):
 		case failover.Drains(c):
-			out = append(out, "not to "+c.Name+", which is drained: flotilla uncordon "+c.Name+" --return ends that, and has it placed anew")
+			out = append(out, "not to "+c.Name+" while its drain is in force: flotilla uncordon "+c.Name+" --return ends that, and has it placed anew")
 		default:
 			out = append(out, "not by itself to "+c.Name+", of which the drain is over: flotilla uncordon "+c.Name+" --return has it placed anew, by what counts now")
 		}
+	}
+	return out
+}
+
+// Anew explains what would bring a template back to the clusters that it left for a taint, as of a lost cluster: without
+// failBackSeconds nothing does by itself. template names it on a command line.
+func Anew(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, template string) []string {
+	if spec.Failover != nil && spec.Failover.FailBackSeconds != nil {
+		return nil
+	}
+	var out []string
+	for _, cluster := range m.Tainted(spec) {
+		out = append(out, "not by itself to "+cluster+": once that is back, without the taint, flotilla rebalance "+template+" has it placed anew, by what counts then")
 	}
 	return out
 }

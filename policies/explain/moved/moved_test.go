@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
@@ -86,7 +87,7 @@ func TestBack(t *testing.T) {
 	got := moved.Back([]string{"east", "gone", "west"}, []*clusterv1alpha1.Cluster{cluster("east"), cluster("north"), cluster("west", failover.DrainTaint())})
 	want := []string{
 		"not by itself to east, of which the drain is over: flotilla uncordon east --return has it placed anew, by what counts now",
-		"not to west, which is drained: flotilla uncordon west --return ends that, and has it placed anew",
+		"not to west while its drain is in force: flotilla uncordon west --return ends that, and has it placed anew",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -104,6 +105,19 @@ func TestData(t *testing.T) {
 	const want = "from west to east; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and elsewhere it goes on with those that are there, else with empty ones"
 	got := []string{moved.Data("from west to east", m, spec, set), moved.Data("from west to east", m, spec, nil), moved.Data("", m, spec, set), moved.Data("", nil, spec, set)}
 	if diff := cmp.Diff([]string{want, "from west to east", "", ""}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAnew: what failover moved does not come back by itself, unless its policy says after how long.
+func TestAnew(t *testing.T) {
+	move := &eviction.Move{From: []string{"west"}, To: []string{"east"}, Why: "untolerated taint {cluster.karmada.io/not-reachable:NoExecute}"}
+	spec := &workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}
+	returns := spec.DeepCopy()
+	returns.Failover = &policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](30)}
+	got := [][]string{moved.Anew(move, spec, "deployment/web -n shop"), moved.Anew(move, returns, "deployment/web -n shop"), moved.Anew(nil, spec, "deployment/web -n shop")}
+	want := [][]string{{"not by itself to west: once that is back, without the taint, flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}, nil, nil}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
