@@ -3,6 +3,7 @@ package situation
 import (
 	"slices"
 	"strings"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/departing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unposted"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -31,14 +33,16 @@ type asides struct {
 	// halted are the suspended sources and Kustomizations.
 	halted   []inventory.ID
 	passed   passed
+	leaving  departing.Templates
 	unposted unposted.Statuses
 }
 
 // take adds a template by its binding. kept are the clusters in which its dispatching is
 // suspended, silent those whose content is not known because they do not answer, and gone those
 // from which somebody removed it, which is shown as a problem.
-func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup.Silences) {
+func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup.Silences, now time.Time) {
 	a.passed.take(b)
+	a.departs(b, silent, now)
 	id := idOf(b.BindingSpec().Resource)
 	c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted)
 	if c != nil && c.Status == metav1.ConditionTrue {
@@ -54,6 +58,21 @@ func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup
 	}
 	if len(kept) > 0 {
 		a.suspended = append(a.suspended, suspension{id, kept})
+	}
+}
+
+// departs adds a template that failover is about to move off silent clusters.
+func (a *asides) departs(b workv1alpha2.Binding, silent rollup.Silences, now time.Time) {
+	if len(silent) == 0 {
+		return
+	}
+	if a.leaving == nil {
+		a.leaving = departing.Templates{}
+	}
+	for _, c := range a.passed.clusters {
+		if silent.Has(c.Name) {
+			a.leaving.Take(b, c, now)
+		}
 	}
 }
 

@@ -374,7 +374,7 @@ func (s *Survey) Fleet() Fleet {
 		switch p := &f.Problems[i]; {
 		case p.Kind == clusterv1alpha1.ResourceKindCluster && p.State == Failed:
 			if count := s.members[p.Name]; count != nil {
-				p.Message += remark.Unheard(count.Unknown, following(s, p.Name), s.now.Sub(s.silent[p.Name].Since))
+				p.Message += remark.Unheard(count.Unknown, following(s, p.Name), s.now.Sub(s.silent[p.Name].Since)) + s.asides.leaving.Text(p.Name)
 			}
 		case p.Kind == kustomizev1.KustomizationKind && p.State == Progressing:
 			s.asides.waitsInVain(p, s.owned[slices.IndexFunc(s.fleet.Kustomizations, p.isAbout)])

@@ -80,7 +80,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 	}
 	s.members.leaving(b, found.clusters)
 	stayingBehind(s, b, len(found.ready) == len(part.Clusters), &problems)
-	s.asides.take(b, kept, gone, s.silent)
+	s.asides.take(b, kept, gone, s.silent, s.now)
 	s.reach[idOf(ref)] = found
 	switch {
 	case len(problems.by) > 0:
