@@ -29,10 +29,11 @@ func TestWhenALostClusterIsLeft(t *testing.T) {
 	web.Annotations = map[string]string{workv1alpha2.SchedulingDecisionAnnotation: `{"reason":"Success","failover":{"tolerance":300,"skew":20}}`}
 	s.Binding(web, nil)
 	const want = "; 1 template leaves it at 12:05:00 UTC, unless it is back"
-	for _, p := range s.Fleet().Problems {
+	problems := s.Fleet().Problems
+	for _, p := range problems {
 		if p.Kind == "Cluster" && strings.HasSuffix(p.Message, want) {
 			return
 		}
 	}
-	t.Errorf("no problem of the cluster ends with %q: %+v", want, s.Fleet().Problems)
+	t.Errorf("no problem of the cluster ends with %q: %+v", want, problems)
 }
