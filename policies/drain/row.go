@@ -178,7 +178,7 @@ func (r *Row) leaves(b workv1alpha2.Binding, at int, away bool, now time.Time) {
 			return
 		default:
 			r.Why = "kept " + kept.While(func(string) bool { return away }).Condition()
-			r.Next = "see what keeps that from it: " + r.explain() + "; to give the old copy up: " + giveUp(b, at)
+			r.Next = "see what keeps that from it: " + r.explain() + thenGiveUp + giveUp(b, at)
 			if why := refusal(b, task, kept, now); why != "" {
 				r.State, r.Why = Refused, why
 			}
@@ -272,6 +272,21 @@ func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {
 // explain is the command that says more.
 func (r *Row) explain() string { return "flotilla explain " + r.resource() }
 
+// thenGiveUp is before the command that gives an old copy up.
+const thenGiveUp = "; to give the old copy up: "
+
+// Brief returns Next without the command that gives an old copy up, which only scripts have room for, and whether there is one.
+func (r *Row) Brief() (next string, givesUp bool) {
+	if strings.HasPrefix(r.Next, patches) {
+		return "", true
+	}
+	next, _, givesUp = strings.Cut(r.Next, thenGiveUp)
+	return next, givesUp
+}
+
+// patches begins the command that gives an old copy up.
+const patches = "flotilla kubectl patch "
+
 // Object names the template for a command that takes KIND/NAME.
 func (r *Row) Object() string { return r.resource() }
 
@@ -306,6 +321,6 @@ func giveUp(b workv1alpha2.Binding, at int) string {
 	if b.GetNamespace() != "" {
 		binding = "resourcebinding " + b.GetName() + " -n " + b.GetNamespace()
 	}
-	return fmt.Sprintf(`flotilla kubectl patch %s --type json -p '[{"op":"test","path":"/spec/gracefulEvictionTasks/%d/fromCluster","value":%q},{"op":"add","path":"/spec/gracefulEvictionTasks/%[2]d/suppressDeletion","value":false}]'`,
+	return patches + fmt.Sprintf(`%s --type json -p '[{"op":"test","path":"/spec/gracefulEvictionTasks/%d/fromCluster","value":%q},{"op":"add","path":"/spec/gracefulEvictionTasks/%[2]d/suppressDeletion","value":false}]'`,
 		binding, at, b.BindingSpec().GracefulEvictionTasks[at].FromCluster)
 }

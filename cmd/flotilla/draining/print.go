@@ -104,27 +104,55 @@ func (r Report) Verdict() error {
 	if len(rest) == 0 {
 		return nil
 	}
-	texts := make([]string, 0, shown)
-	for i := range rest[:min(len(rest), shown)] {
-		row := &rest[i]
-		texts = append(texts, fmt.Sprintf("%s: %s: %s", row.Title(), row.Says(), row.Next))
-	}
-	more := ""
+	list := listed(rest, r.Cluster, func(row *drain.Row) string { return row.Says() })
+	more, last := "", ". "
 	if n := len(rest) - shown; n > 0 {
-		more = fmt.Sprintf("; and %d more, which flotilla drain %s --dry-run lists", n, r.Cluster)
+		more = fmt.Sprintf("\n  and %d more, which flotilla drain %s --dry-run lists", n, r.Cluster)
+	}
+	if len(rest) > 1 {
+		last = "\n"
 	}
 	if r.DryRun {
 		if n := len(rest) - shown; n > 0 {
-			more = fmt.Sprintf("; and %d more, as listed", n)
+			more = fmt.Sprintf("\n  and %d more, as listed", n)
 		}
-		return fmt.Errorf("%d of %d would stay in %s: %s%s", len(rest), len(r.Rows), r.Cluster, strings.Join(texts, "; "), more)
+		return fmt.Errorf("%d of %d would stay in %s:%s%s", len(rest), len(r.Rows), r.Cluster, list, more)
 	}
 	stay := "stay"
 	if len(rest) == 1 {
 		stay = "stays"
 	}
-	return fmt.Errorf("%d of %d %s in %s%s: %s%s. What finds a place later still goes; flotilla uncordon %s ends the drain",
-		len(rest), len(r.Rows), stay, r.Cluster, r.ended(), strings.Join(texts, "; "), more, r.Cluster)
+	return fmt.Errorf("%d of %d %s in %s%s:%s%s%sWhat finds a place later still goes; flotilla uncordon %s ends the drain",
+		len(rest), len(r.Rows), stay, r.Cluster, r.ended(), list, more, last, r.Cluster)
+}
+
+// listed returns the first rows, with why each is there and what to do: one behind a space, several with a line each, where
+// what is the same for some is said once.
+func listed(rows []drain.Row, cluster string, why func(*drain.Row) string) string {
+	var out strings.Builder
+	first := map[string]string{} // of each reason, the template
+	for i := range rows[:min(len(rows), shown)] {
+		row := &rows[i]
+		text := ": " + why(row)
+		if before := first[why(row)]; before != "" {
+			text = ": the same as " + before
+		} else {
+			first[why(row)] = row.Title()
+		}
+		next, givesUp := row.Brief()
+		if next != "" {
+			text += ": " + next
+		}
+		if givesUp {
+			text += "; flotilla drain " + cluster + " --dry-run -o json has the command that gives the old copy up"
+		}
+		begin := "\n  "
+		if len(rows) == 1 {
+			begin = " "
+		}
+		out.WriteString(begin + row.Title() + text)
+	}
+	return out.String()
 }
 
 // ended says how many have left where others have finished there, which is no reason to wait: " (2 left, 1 finished there)";

@@ -231,7 +231,7 @@ func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
 		if len(waiting) == 1 {
 			are = "is on its way"
 		}
-		how = fmt.Sprintf("%d of %d %s, and %s%s", len(waiting), len(rows), are, how, reasons(rows))
+		how = fmt.Sprintf("%d of %d %s, and %s%s", len(waiting), len(rows), are, how, w.reasons(rows))
 	}
 	if ctx.Err() == nil {
 		return fmt.Errorf("not all has left within %s: %s", w.Timeout, how)
@@ -241,14 +241,14 @@ func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
 }
 
 // reasons returns what the templates on their way wait for.
-func reasons(rows []drain.Row) string {
+func (w *Watch) reasons(rows []drain.Row) string {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r drain.Row) bool { return r.State != drain.Waits && r.State != drain.Leaves })
-	out := ""
-	for i := range rows[:min(len(rows), shown)] {
-		out += "; " + rows[i].Title() + ": " + cmp.Or(rows[i].Why, "nothing is decided about it yet")
-		if rows[i].Next != "" {
-			out += ": " + rows[i].Next
-		}
+	if len(rows) == 0 {
+		return ""
 	}
-	return out
+	text := listed(rows, w.Cluster, func(row *drain.Row) string { return cmp.Or(row.Why, "nothing is decided about it yet") })
+	if len(rows) == 1 {
+		return ";" + text
+	}
+	return ":" + text
 }

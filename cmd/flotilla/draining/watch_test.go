@@ -63,9 +63,7 @@ func (s steps) After(d time.Duration) <-chan time.Time {
 // on; a drain that somebody ended is not watched.
 func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 	const goesOn = "1 of 1 is on its way, and the drain of east goes on: flotilla drain east watches it, flotilla uncordon east ends it"
-	const giveUp = `flotilla kubectl patch resourcebinding web-deployment -n shop --type json -p ` +
-		`'[{"op":"test","path":"/spec/gracefulEvictionTasks/0/fromCluster","value":"east"},{"op":"add","path":"/spec/gracefulEvictionTasks/0/suppressDeletion","value":false}]'`
-	const why = "; Deployment shop/web: kept until west is healthy: see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp
+	const why = "; Deployment shop/web: kept until west is healthy: see what keeps that from it: flotilla explain deployment/web -n shop; flotilla drain east --dry-run -o json has the command that gives the old copy up"
 	for name, tc := range map[string]struct {
 		interrupted, undone bool
 		lost                bool // west
