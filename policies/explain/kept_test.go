@@ -152,8 +152,8 @@ func TestWhenAClusterIsLeftIsTold(t *testing.T) {
 		want      string // what is shown about leaving it; empty for nothing
 	}{
 		"it leaves in a while":       {noted: rules, want: "  leaves      c-001 at 12:00:30 UTC (in 30s) unless it is back: untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}\n"},
-		"there is no other place":    {noted: rules, alone: true, want: "  leaves      c-001 should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at\n              12:00:30 UTC, and stays, as it cannot be moved: no other place: 0/1 clusters are\n              available"},
-		"many were lost at once":     {noted: rules, suspected: true, want: "  leaves      c-001 should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), and\n              stays, as MassFailureSuspected stands on it: flotilla describe cluster c-001\n"},
+		"there is no other place":    {noted: rules, alone: true, want: "  leaves      not c-001, which it should leave (untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}) at 12:00:30 UTC: it cannot be moved: no\n              other place: 0/1 clusters are available"},
+		"many were lost at once":     {noted: rules, suspected: true, want: "  leaves      not c-001, which it should leave (untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}): MassFailureSuspected stands on it:\n              flotilla describe cluster c-001\n"},
 		"nobody knows by what rules": {},
 	} {
 		t.Run(name, func(t *testing.T) {

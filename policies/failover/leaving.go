@@ -73,15 +73,15 @@ func (r Rules) Leaves(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleratio
 }
 
 // Text returns a text such as "west at 12:03:20 UTC (in 40s) unless it is back:
-// untolerated taint {a:NoExecute}", or "west should (untolerated taint
-// {a:NoExecute}), and stays, as MassFailureSuspected stands on it".
+// untolerated taint {a:NoExecute}", or "not west, which it should leave
+// (untolerated taint {a:NoExecute}): MassFailureSuspected stands on it".
 func (l Leaving) Text(now time.Time) string {
 	if l.Stays != "" {
-		text := l.Cluster + " should (" + l.Why + ")"
+		text := "not " + l.Cluster + ", which it should leave (" + l.Why + ")"
 		if l.At != nil && l.At.After(now) {
 			text += " at " + clockTime(l.At.Time, now)
 		}
-		return text + ", and stays, as " + l.Stays
+		return text + ": " + l.Stays
 	}
 	text := l.Cluster + " now"
 	if l.At.After(now) {

@@ -93,20 +93,20 @@ func TestOf(t *testing.T) {
 		},
 		"its cluster is lost, and there is no other": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{lost},
-			want: []string{"west should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:04:00 UTC, and stays, as it cannot be moved: no other place: 0/1 clusters are available: 1 cluster(s) had untolerated taint {cluster.karmada.io/unreachable:NoExecute}."},
+			want: []string{"not west, which it should leave (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:04:00 UTC: it cannot be moved: no other place: 0/1 clusters are available: 1 cluster(s) had untolerated taint {cluster.karmada.io/unreachable:NoExecute}."},
 		},
 		"its cluster is lost, and it has finished there": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, lost},
 			change: complete,
-			want:   []string{"west should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
+			want:   []string{"not west, which it should leave (untolerated taint {cluster.karmada.io/unreachable:NoExecute}): it has finished there, and would run once more elsewhere"},
 		},
 		"its cluster is drained, and it has finished there": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, drained}, change: complete,
-			want: []string{"west should (untolerated taint {cluster.flotilla.io/drain:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
+			want: []string{"not west, which it should leave (untolerated taint {cluster.flotilla.io/drain:NoExecute}): it has finished there, and would run once more elsewhere"},
 		},
 		"its cluster is drained, it has finished there, and the decision has noted no rules": {
 			clusters: []*clusterv1alpha1.Cluster{well, drained}, change: complete,
-			want: []string{"west should (untolerated taint {cluster.flotilla.io/drain:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
+			want: []string{"not west, which it should leave (untolerated taint {cluster.flotilla.io/drain:NoExecute}): it has finished there, and would run once more elsewhere"},
 		},
 		"its cluster is drained, it has finished there, and its policy tolerates that": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, drained},
