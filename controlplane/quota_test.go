@@ -52,7 +52,7 @@ func TestQuotaHolds(t *testing.T) {
 		return isExceeded(e.Hub.Create(t.Context(), placed(namespace, "much", 100), client.DryRunAll))
 	})
 	err := e.Hub.Create(t.Context(), placed(namespace, "much", 9))
-	if want := "FederatedResourceQuota " + namespace + "/team is exceeded: cpu: 2 is used, 9 more is asked for, 10 is allowed"; !isExceeded(err) || !strings.Contains(err.Error(), want) {
+	if want := "FederatedResourceQuota " + namespace + "/team is exceeded: cpu: 2 of 10 are used, 9 more are asked for"; !isExceeded(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 	const writers = 24

@@ -214,7 +214,7 @@ func TestQuota(t *testing.T) {
 		"up to the limit":                   {quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("5")}, write: write(placed("b", 5), nil, false), lists: 1},
 		"beyond the limit": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("4")}, write: write(placed("b", 5), nil, false), lists: 1,
-			want: "FederatedResourceQuota shop/team is exceeded: cpu: 0 is used, 5 more is asked for, 4 is allowed",
+			want: "FederatedResourceQuota shop/team is exceeded: cpu: 0 of 4 are used, 5 more are asked for",
 		},
 		"what others use counts, what it used itself does not count twice": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
@@ -224,7 +224,7 @@ func TestQuota(t *testing.T) {
 				s.show()
 			},
 			write: write(placed("b", 6), placed("b", 3), false), lists: 1,
-			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
+			want: "cpu: 8 of 10 are used, 3 more are asked for",
 		},
 		"a write that is under way counts": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
@@ -235,7 +235,7 @@ func TestQuota(t *testing.T) {
 				}
 			},
 			write: write(placed("b", 3), nil, false), lists: 2,
-			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
+			want: "cpu: 8 of 10 are used, 3 more are asked for",
 		},
 		"a dry run reserves nothing": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
@@ -249,7 +249,7 @@ func TestQuota(t *testing.T) {
 		},
 		"a dry run is refused like any other": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("4")}, write: write(placed("b", 5), nil, true), lists: 1,
-			want: "cpu: 0 is used, 5 more is asked for, 4 is allowed",
+			want: "cpu: 0 of 4 are used, 5 more are asked for",
 		},
 		"a write whose outcome is not known counts for a while": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
@@ -262,7 +262,7 @@ func TestQuota(t *testing.T) {
 				clk.SetTime(clk.Now().Add(doubt - time.Second))
 			},
 			write: write(placed("b", 3), nil, false), lists: 2,
-			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
+			want: "cpu: 8 of 10 are used, 3 more are asked for",
 		},
 		"and then no more": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},

@@ -179,7 +179,7 @@ func TestDesertedAsAWhole(t *testing.T) {
 func TestRefusedTwice(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	say := func(quota, used string) string {
-		return "FederatedResourceQuota shop/" + quota + " is exceeded: cpu: " + used + " is used, 2 more is asked for, 10 is allowed"
+		return "FederatedResourceQuota shop/" + quota + " is exceeded: cpu: " + used + " of 10 are used, 2 more are asked for"
 	}
 	b := binding(deployment(4, policyv1alpha1.Placement{}, on("a", 4)))
 	d, changed := placement.Refused(b, placement.Decision{}, placement.Snapshot{}, workv1alpha2.BindingReasonQuotaExceeded, say("team", "9"), now)

@@ -163,7 +163,7 @@ type Excess struct {
 func (e *ExceededError) Error() string {
 	parts := make([]string, 0, len(e.Excesses))
 	for _, x := range e.Excesses {
-		parts = append(parts, fmt.Sprintf("%s: %s is used, %s more is asked for, %s is allowed", x.Resource, x.Used.String(), x.Asked.String(), x.Limit.String()))
+		parts = append(parts, fmt.Sprintf("%s: %s of %s are used, %s more are asked for", x.Resource, x.Used.String(), x.Limit.String(), x.Asked.String()))
 	}
 	return fmt.Sprintf("FederatedResourceQuota %s/%s is exceeded: %s", e.Namespace, e.Name, strings.Join(parts, "; "))
 }

@@ -89,8 +89,8 @@ func TestCheck(t *testing.T) {
 	q := decode[policyv1alpha1.FederatedResourceQuota](t, "{metadata: {namespace: shop, name: team}, spec: {overall: {cpu: '10', memory: 4Gi}}}")
 	for name, tc := range map[string]struct{ used, delta, want string }{
 		"up to the limit is allowed":                 {"{cpu: '9'}", "{cpu: '1'}", ""},
-		"a bit more is not":                          {"{cpu: '9'}", "{cpu: 1001m}", "FederatedResourceQuota shop/team is exceeded: cpu: 9 is used, 1001m more is asked for, 10 is allowed"},
-		"all that is exceeded is named, in order":    {"{cpu: '9', memory: 4Gi}", "{memory: 1Gi, cpu: '2'}", "FederatedResourceQuota shop/team is exceeded: cpu: 9 is used, 2 more is asked for, 10 is allowed; memory: 4Gi is used, 1Gi more is asked for, 4Gi is allowed"},
+		"a bit more is not":                          {"{cpu: '9'}", "{cpu: 1001m}", "FederatedResourceQuota shop/team is exceeded: cpu: 9 of 10 are used, 1001m more are asked for"},
+		"all that is exceeded is named, in order":    {"{cpu: '9', memory: 4Gi}", "{memory: 1Gi, cpu: '2'}", "FederatedResourceQuota shop/team is exceeded: cpu: 9 of 10 are used, 2 more are asked for; memory: 4Gi of 4Gi are used, 1Gi more are asked for"},
 		"what is not limited is free":                {"{}", "{nvidia.com/gpu: '100'}", ""},
 		"what does not grow is allowed at any usage": {"{cpu: '20'}", "{memory: 1Gi, cpu: '0'}", ""},
 	} {
@@ -124,10 +124,10 @@ spec:
 	}
 	const exceeded = "FederatedResourceQuota shop/team is exceeded: "
 	for name, tc := range map[string]struct{ delta, want string }{
-		"requests of a kind":            {"{cpu: '2'}", exceeded + "requests.cpu: 9 is used, 2 more is asked for, 10 is allowed"},
+		"requests of a kind":            {"{cpu: '2'}", exceeded + "requests.cpu: 9 of 10 are used, 2 more are asked for"},
 		"within the limit":              {"{cpu: '1'}", ""},
-		"the smaller of both names":     {"{memory: 2Gi}", exceeded + "requests.memory: 1Gi is used, 2Gi more is asked for, 2Gi is allowed"},
-		"what plugins offer":            {"{nvidia.com/gpu: '1'}", exceeded + "requests.nvidia.com/gpu: 1 is used, 1 more is asked for, 1 is allowed"},
+		"the smaller of both names":     {"{memory: 2Gi}", exceeded + "requests.memory: 1Gi of 2Gi are used, 2Gi more are asked for"},
+		"what plugins offer":            {"{nvidia.com/gpu: '1'}", exceeded + "requests.nvidia.com/gpu: 1 of 1 are used, 1 more are asked for"},
 		"what nothing counts against":   {"{storage: 9Gi}", ""},
 		"what no limit is on by a name": {"{ephemeral-storage: 9Gi}", ""},
 	} {
