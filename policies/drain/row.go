@@ -275,8 +275,8 @@ func (r *Row) explain() string { return "flotilla explain " + r.resource() }
 // thenGiveUp is before the command that gives an old copy up.
 const thenGiveUp = "; to give the old copy up: "
 
-// Brief returns Next without the command that gives an old copy up, which only scripts have room for, and whether there is one.
-func (r *Row) Brief() (next string, givesUp bool) {
+// Brief returns Next of a row without the command that gives an old copy up, which only scripts have room for, and whether there is one.
+func Brief(r *Row) (next string, givesUp bool) {
 	if strings.HasPrefix(r.Next, patches) {
 		return "", true
 	}
@@ -287,8 +287,8 @@ func (r *Row) Brief() (next string, givesUp bool) {
 // patches begins the command that gives an old copy up.
 const patches = "flotilla kubectl patch "
 
-// Object names the template for a command that takes KIND/NAME.
-func (r *Row) Object() string { return r.resource() }
+// ObjectOf names the template of a row for a command that takes KIND/NAME.
+func ObjectOf(r *Row) string { return r.resource() }
 
 // resource names the template for a command.
 func (r *Row) resource() string {

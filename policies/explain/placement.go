@@ -23,7 +23,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/taints"
 )
 
@@ -188,11 +187,11 @@ func standing(in *Input) *Standing {
 	}
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
-		leaving := Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: eviction.Because(task)}
-		if waits := awaits(spec, task.FromCluster, in.Clusters); waits != "" {
-			leaving.Message = cmp.Or(leaving.Message, leaving.Reason) + "; " + waits
+		left := Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: eviction.Because(task)}
+		if waits := leaving.Awaits(spec, task.FromCluster, in.Clusters); waits != "" {
+			left.Message = cmp.Or(left.Message, left.Reason) + "; " + waits
 		}
-		s.Leaving = append(s.Leaving, leaving)
+		s.Leaving = append(s.Leaving, left)
 	}
 	for _, cluster := range plan.PrunedFrom(b) {
 		s.Leaving = append(s.Leaving, Leaving{Cluster: cluster, Reason: "Pruned", Message: "pruned: it left its revision, and what replaces it stands there"})
@@ -201,20 +200,6 @@ func standing(in *Input) *Standing {
 		s.RequiredBy = append(s.RequiredBy, by.Name)
 	}
 	return s
-}
-
-// awaits says that the copy in a cluster goes only once that cluster is back, for a template that has been moved off it; empty
-// where the cluster is heard of.
-func awaits(spec *workv1alpha2.ResourceBindingSpec, cluster string, clusters []*clusterv1alpha1.Cluster) string {
-	away := slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool {
-		s, silent := rollup.SilenceOf(c)
-		return silent && s.Away && c.Name == cluster
-	})
-	moved := slices.ContainsFunc(eviction.KeptBy(spec), func(k eviction.Kept) bool { return k.Cluster == cluster && !k.Stuck && !k.Asked })
-	if !away || !moved {
-		return ""
-	}
-	return "the copy there goes once " + cluster + " is back, if it is healthy elsewhere by then"
 }
 
 func targets(clusters []workv1alpha2.TargetCluster) []Target {

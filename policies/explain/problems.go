@@ -84,27 +84,13 @@ func (x *explainer) placementProblems() {
 		})
 	}
 	if record, _ := placement.RecordOf(x.binding); record.Stays != nil && (x.in.blind(UnreadClusters) || !leaving.Over(record.Stays, x.in.Clusters)) {
-		next := room(record.Stays)
+		next := leaving.Room(record.Stays)
 		if p.overQuota() {
 			next = quotaAdvice(x.out.Resource.Namespace)
 		}
 		x.problems.add(Problem{Reason: ReasonNoReplacement, Message: "it must be moved, and cannot be: " + record.Stays.Message, Next: next})
 	}
 	x.recordProblems()
-}
-
-// room returns what to do about a template that must leave clusters and fits nowhere else, by the taint for which it must.
-func room(stays *placement.Stays) string {
-	const elsewhere = "or let the policy mean another cluster with room"
-	of := func(taint string) bool { return strings.Contains(stays.Message, "untolerated taint {"+taint) }
-	switch clusters := strings.Join(stays.Clusters, " "); {
-	case of(clusterv1alpha1.TaintClusterDrain):
-		return "end the drain: flotilla uncordon " + clusters + ", " + elsewhere
-	case of(clusterv1alpha1.TaintClusterUnreachable), of(clusterv1alpha1.TaintClusterNotReady):
-		return "bring the cluster back: flotilla describe cluster " + clusters + ", " + elsewhere
-	default:
-		return "take the taint away, have its policy tolerate it, " + elsewhere
-	}
 }
 
 // quotaAdvice returns what to do where a quota refuses a placement.

@@ -106,7 +106,7 @@ func (r *Return) none(ctx context.Context) error {
 	drain.Sort(rows)
 	text := "no drain has moved anything off " + strings.Join(r.Clusters, ", ") + " that is to be brought back"
 	if len(rows) > 0 {
-		text += "; what failover moved: flotilla rebalance " + rows[0].Object()
+		text += "; what failover moved: flotilla rebalance " + drain.ObjectOf(&rows[0])
 	}
 	if more := len(rows) - 1; more > 0 {
 		text += fmt.Sprintf("; the same of %d more: %s", more, rows[1].Title())

@@ -139,7 +139,7 @@ func listed(rows []drain.Row, cluster string, why func(*drain.Row) string) strin
 		} else {
 			first[why(row)] = row.Title()
 		}
-		next, givesUp := row.Brief()
+		next, givesUp := drain.Brief(row)
 		if next != "" {
 			text += ": " + next
 		}

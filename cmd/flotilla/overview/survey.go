@@ -24,7 +24,6 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
@@ -59,7 +58,9 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 			}
 			return nil
 		}},
-		{"ResourceBindings", func() error { return surveyClaims(ctx, hub, s) }},
+		{"ResourceBindings", func() error {
+			return listing.ClaimBindings(ctx, hub, situation.Claims(s), func(b *workv1alpha2.ResourceBinding) { s.Binding(b, nil) })
+		}},
 		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b, left.Template(ctx, b)) })},
 		{"workloads", func() error { return surveyWorkloads(ctx, hub, s) }},
 		{situation.Namespaces, func() error { return surveyNamespaces(ctx, hub, namespace, s) }},
@@ -85,22 +86,6 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		s.Unread(situation.Namespaces) // it may not be there at all
 	}
 	return withUnsent(ctx, hub, within, s.Fleet())
-}
-
-// surveyClaims reads where claims of other namespaces are placed that stay in clusters, if the user may read it.
-func surveyClaims(ctx context.Context, hub client.Reader, s *situation.Survey) error {
-	for _, claim := range situation.Claims(s) {
-		b := &workv1alpha2.ResourceBinding{}
-		err := hub.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: workv1alpha2.BindingName(volumes.Kind().Kind, claim.Name)}, b)
-		switch {
-		case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
-		case err != nil:
-			return err
-		default:
-			s.Binding(b, nil)
-		}
-	}
-	return nil
 }
 
 // unlessUnserved reads objects without which nothing is missed of what runs: not where the control plane, of another version,

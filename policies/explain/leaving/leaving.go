@@ -15,8 +15,10 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
@@ -105,4 +107,32 @@ func Over(stays *placement.Stays, clusters []*clusterv1alpha1.Cluster) bool {
 	return !slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool {
 		return slices.Contains(stays.Clusters, c.Name) && failover.Drains(c)
 	})
+}
+
+// Room returns what to do about a template that must leave clusters and fits nowhere else, by the taint for which it must.
+func Room(stays *placement.Stays) string {
+	const elsewhere = "or let the policy mean another cluster with room"
+	of := func(taint string) bool { return strings.Contains(stays.Message, "untolerated taint {"+taint) }
+	switch clusters := strings.Join(stays.Clusters, " "); {
+	case of(clusterv1alpha1.TaintClusterDrain):
+		return "end the drain: flotilla uncordon " + clusters + ", " + elsewhere
+	case of(clusterv1alpha1.TaintClusterUnreachable), of(clusterv1alpha1.TaintClusterNotReady):
+		return "bring the cluster back: flotilla describe cluster " + clusters + ", " + elsewhere
+	default:
+		return "take the taint away, have its policy tolerate it, " + elsewhere
+	}
+}
+
+// Awaits says that the copy in a cluster goes only once that cluster is back, for a template that has been moved off it; empty
+// where the cluster is heard of.
+func Awaits(spec *workv1alpha2.ResourceBindingSpec, cluster string, clusters []*clusterv1alpha1.Cluster) string {
+	away := slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool {
+		s, silent := rollup.SilenceOf(c)
+		return silent && s.Away && c.Name == cluster
+	})
+	moved := slices.ContainsFunc(eviction.KeptBy(spec), func(k eviction.Kept) bool { return k.Cluster == cluster && !k.Stuck && !k.Asked })
+	if !away || !moved {
+		return ""
+	}
+	return "the copy there goes once " + cluster + " is back, if it is healthy elsewhere by then"
 }

@@ -24,6 +24,8 @@ type estate struct {
 	// not have, each with who applies it. Both are by index.
 	braked map[int]string
 	astray map[int]child
+	// holders are of claims of other namespaces.
+	holders holders
 }
 
 // child is a Kustomization that another one applies, and the revision that it tried.

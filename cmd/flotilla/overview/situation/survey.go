@@ -59,7 +59,6 @@ type Survey struct {
 	untaken   map[string]bool // objects that a policy could not claim, by title
 	asides    asides
 	owed      owed.Owed
-	holders   holders
 	awaited   []string  // clusters that are registered and have never reported
 	oldest    time.Time // when the first cluster joined; zero if there is none
 }
@@ -81,7 +80,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}, braked: map[int]string{}, astray: map[int]child{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed.Owed{}, holders: holders{},
+		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}, braked: map[int]string{}, astray: map[int]child{}, holders: holders{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed.Owed{},
 	}
 }
 
