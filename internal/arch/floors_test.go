@@ -18,7 +18,7 @@ const module = "github.com/flotilla-io/flotilla"
 var floors = map[string][]string{
 	"api":           {},
 	"policies":      {"api"},
-	"sources/build": {"api"},
+	"sources/build": {"api", "policies"},
 	"internal":      {"api", "policies"},
 	"sources":       {"api", "policies", "internal", "sources/build"},
 	"controlplane":  {"api", "policies", "internal", "sources", "sources/build"},

@@ -133,3 +133,21 @@ func TestManifestsEndWithTheContext(t *testing.T) {
 		t.Errorf("error = %v, want that of the context", err)
 	}
 }
+
+func TestABuildThatGoesOnHoldsUpItsTenant(t *testing.T) {
+	in := build.Input{Tenant: "shop", Files: files(map[string]string{"kustomization.yaml": "namePrefix: x-\nresources: [a.yaml]\n", "a.yaml": many(400)})}
+	runner := &elsewhere{}
+	builder := build.NewApart(build.Limits{}, runner)
+	leave := build.Overrun(t, builder, "shop")
+	for tenant, apart := range map[string]int{"blog": 0, "shop": 1} {
+		in.Tenant, runner.asked = tenant, nil
+		if _, err := builder.Build(t.Context(), in); err != nil || len(runner.asked) != apart {
+			t.Errorf("%s: %d builds apart, want %d, error %v", tenant, len(runner.asked), apart, err)
+		}
+	}
+	leave()
+	runner.asked = nil
+	if _, err := builder.Build(t.Context(), in); err != nil || len(runner.asked) != 0 {
+		t.Errorf("after it has ended: %d builds apart, error %v", len(runner.asked), err)
+	}
+}

@@ -17,11 +17,14 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	k8syaml "sigs.k8s.io/yaml"
 
+	"github.com/flotilla-io/flotilla/sources/build/overrun"
+	"github.com/flotilla-io/flotilla/sources/build/patterns"
+	"github.com/flotilla-io/flotilla/sources/build/remote"
 	"github.com/flotilla-io/flotilla/sources/build/sealed"
 )
 
 // Errors that callers branch on. Every error of a build is one of these, or of
-// package sealed, except for that of a context that ended. They are about the files and not about this
+// package sealed, except for that of a context that ended and overrun.ErrFull. They are about the files and not about this
 // machine, so that a retry with the same files does not help.
 var (
 	// ErrPath means that the path is not among the files.
@@ -84,6 +87,8 @@ type Input struct {
 	Links []string
 	// Path is the folder to build, from the root; empty means the root.
 	Path string
+	// Tenant is who it is for; see package overrun.
+	Tenant string
 	// Spec is how the result is changed.
 	Spec Spec
 	// Reveal is called with each text in an object that shows a value of
@@ -142,6 +147,9 @@ type Builder struct {
 // the limit of API servers.
 const maxCopied = 3 << 20
 
+// mostOverruns is how many builds may go on in this process after their time before no other begins.
+const mostOverruns = 4
+
 // New returns a Builder that does everything in this process. kustomize keeps
 // schemas in globals, so builds that have schemas of their own wait for all
 // others, and others for them. That is right for a program that builds one thing;
@@ -156,7 +164,7 @@ func NewApart(limits Limits, apart Runner) *Builder {
 	// patches has this limit as a global, which the API server sets, too; it has
 	// none by default.
 	atomic.CompareAndSwapInt64(&jsonpatch.AccumulatedCopySizeLimit, 0, maxCopied)
-	return &Builder{limits: limits.withDefaults(), here: inProcess{semaphore.NewWeighted(everybody)}, apart: apart}
+	return &Builder{limits: limits.withDefaults(), here: inProcess{semaphore.NewWeighted(everybody), overrun.New(mostOverruns)}, apart: apart}
 }
 
 // Build builds the input. Equal input gives equal objects in equal order. When
@@ -211,7 +219,10 @@ func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in In
 	}
 	// Frees what is not needed any more, as the following may take long.
 	i.parsed, i.plain.objects, i.plain.names = nil, nil, nil
-	nodes, err := b.here.run(ctx, plan)
+	nodes, err := b.here.run(ctx, plan, in.Tenant)
+	if errors.Is(err, overrun.ErrFull) && i.bounded {
+		return nil, errApart // there it ends with its time
+	}
 	if err != nil {
 		return nil, i.explain(err)
 	}
@@ -232,7 +243,14 @@ func (i *inspection) plan(ctx context.Context, root string, spec Spec) (plan, er
 	if err != nil {
 		return plan{}, err
 	}
-	if err := i.add(spec, root, &k); err != nil {
+	var own types.Kustomization
+	for _, to := range []*types.Kustomization{&own, &k} {
+		if err := i.add(spec, root, to); err != nil {
+			return plan{}, err
+		}
+	}
+	weight, err := patterns.Kustomization(own)
+	if err := i.weigh("spec", weight, err); err != nil {
 		return plan{}, err
 	}
 	text, err := k8syaml.Marshal(k)
@@ -295,7 +313,7 @@ func (i *inspection) add(spec Spec, root string, k *types.Kustomization) error {
 		setImage(k, image)
 	}
 	for _, component := range spec.Components {
-		if isRemote(component) || path.IsAbs(component) {
+		if remote.Is(component) || path.IsAbs(component) {
 			return fmt.Errorf("spec.components: %q: %w; components are folders of the source, by relative path", component, ErrRefused)
 		}
 		if spec.IgnoreMissingComponents && !i.files.isDir(path.Join(root, component)) {

@@ -327,40 +327,6 @@ func text(node *yaml.Node) string {
 	return node.Value
 }
 
-// texts calls visit for each text of a document, with the key that it is below,
-// until visit fails. Annotations are left out, except where an alias elsewhere
-// refers to them.
-func (d document) texts(visit func(key, value string) error) error {
-	type place struct {
-		node *yaml.Node
-		key  string
-	}
-	pending := []place{{node: d.node}}
-	for len(pending) > 0 {
-		at := pending[0]
-		pending = pending[1:]
-		node := at.node
-		if node.Kind == yaml.AliasNode {
-			node = node.Alias
-		}
-		if node.Kind == yaml.ScalarNode {
-			if err := visit(at.key, node.Value); err != nil {
-				return err
-			}
-		}
-		for n, c := range node.Content {
-			key := at.key
-			if node.Kind == yaml.MappingNode && n%2 == 1 {
-				if key = node.Content[n-1].Value; key == "annotations" {
-					continue
-				}
-			}
-			pending = append(pending, place{c, key})
-		}
-	}
-	return nil
-}
-
 // checker walks a document's nodes and computes how many they would expand to.
 type checker struct {
 	limits  Limits

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +12,9 @@ import (
 
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/flotilla-io/flotilla/sources/build/patterns"
+	"github.com/flotilla-io/flotilla/sources/build/remote"
 )
 
 // inspection checks everything that kustomize would read, before it does.
@@ -179,6 +181,10 @@ func (s scope) check(ctx context.Context, k types.Kustomization) error {
 	if err := s.make(trim(s.file), len(k.ConfigMapGenerator)+len(k.SecretGenerator)+len(k.Generators)); err != nil {
 		return err
 	}
+	weight, err := patterns.Kustomization(k)
+	if err := s.weigh(trim(s.file), weight, err); err != nil {
+		return err
+	}
 	s.plain.kustomization(k)
 	s.ownSchemas = s.ownSchemas || len(k.OpenAPI) > 0
 	s.ownTypes = s.ownTypes || len(k.Crds) > 0
@@ -219,7 +225,7 @@ func (s scope) missing(field, entry string) error {
 // remote nor absolute.
 func (s scope) local(field, entry string) (string, error) {
 	switch {
-	case isRemote(entry):
+	case remote.Is(entry):
 		return "", s.refuse(field, fmt.Sprintf("%q is remote; copy it into the source, or fetch it with a source of its own", clip(entry)))
 	case path.IsAbs(entry):
 		return "", s.refuse(field, fmt.Sprintf("%q is absolute; use a relative path", clip(entry)))
@@ -300,7 +306,13 @@ func (s scope) patches(k types.Kustomization) error {
 		}
 	}
 	for _, r := range k.Replacements {
-		if err := s.fileOrText("replacements", r.Path, ""); err != nil {
+		if r.Path == "" {
+			continue
+		}
+		if err := s.localFiles("replacements", r.Path); err != nil {
+			return err
+		}
+		if err := weighReplacements(s, path.Join(s.dir, r.Path)); err != nil {
 			return err
 		}
 	}
@@ -384,22 +396,6 @@ func clip(s string) string {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
-}
-
-// Forms of entries that make kustomize clone or download, and some that only
-// other programs would follow.
-var (
-	remoteHost = regexp.MustCompile(`(?i)^(git::|gh:|github\.com[/:])`)
-	remoteUser = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*@`)
-)
-
-func isRemote(entry string) bool {
-	entry = strings.TrimSpace(entry)
-	if strings.Contains(entry, "://") || remoteHost.MatchString(entry) || remoteUser.MatchString(entry) {
-		return true
-	}
-	u, err := url.Parse(entry)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https" || u.Host != "")
 }
 
 // manifests returns the manifests of a folder without a kustomization: its YAML

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/flotilla-io/flotilla/sources/build/overrun"
 )
 
 // render runs kustomize. It cannot be interrupted, and schemas in the files stay
@@ -56,9 +58,16 @@ const everybody = 1 << 20
 // inProcess runs kustomize in this process. Builds with schemas of their own run
 // alone, since kustomize keeps those in globals. That is for programs that build
 // one thing after another.
-type inProcess struct{ schemas *semaphore.Weighted }
+type inProcess struct {
+	schemas  *semaphore.Weighted
+	overruns *overrun.Overruns
+}
 
-func (r inProcess) run(ctx context.Context, p plan) ([]*yaml.Node, error) {
+func (r inProcess) run(ctx context.Context, p plan, tenant string) ([]*yaml.Node, error) {
+	build, err := r.overruns.Begin(tenant)
+	if err != nil {
+		return nil, err
+	}
 	share := int64(1)
 	if p.ownSchemas {
 		share = everybody
@@ -66,23 +75,17 @@ func (r inProcess) run(ctx context.Context, p plan) ([]*yaml.Node, error) {
 	if err := r.schemas.Acquire(ctx, share); err != nil {
 		return nil, fmt.Errorf("kustomize build: %w", context.Cause(ctx))
 	}
-	type outcome struct {
-		nodes []*yaml.Node
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
+	var nodes []*yaml.Node
+	var fault error
+	err = build.Await(ctx, func() {
 		defer r.schemas.Release(share)
 		if p.ownSchemas {
 			defer openapi.ResetOpenAPI()
 		}
-		nodes, err := render(p.files, p.root)
-		done <- outcome{nodes, err}
-	}()
-	select {
-	case o := <-done:
-		return o.nodes, o.err
-	case <-ctx.Done():
-		return nil, fmt.Errorf("kustomize build: %w", context.Cause(ctx))
+		nodes, fault = render(p.files, p.root)
+	})
+	if err != nil { // the others may still be written
+		return nil, fmt.Errorf("kustomize build: %w", err)
 	}
+	return nodes, fault
 }

@@ -179,7 +179,7 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	}
 	spec := specOf(in.Kustomization, variables)
 	spec.StrictVariables, spec.Secrets = strict, secret
-	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.opener(ctx)})
+	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Tenant: in.Kustomization.Namespace, Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal, Open: decryption.opener(ctx)})
 	if err == nil {
 		decryption.called(objects)
 		err = decryption.finish(ctx, objects)
