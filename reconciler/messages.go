@@ -4,10 +4,18 @@ import (
 	"context"
 
 	"github.com/flotilla-io/flotilla/reconciler/alerting"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 )
 
 // alertingLoop is the name of the loop that sends messages.
 const alertingLoop = "alerting"
+
+// telling is what loops tell by.
+type telling struct {
+	events    recorder
+	alerting  *alerting.Reconciler // nil if it is not chosen
+	inherited *inherited.Known
+}
 
 // listen lets the loop of Alerts see the Events of all loops that are made from here on, if it is chosen.
 func (f *fleet) listen() {
@@ -17,7 +25,7 @@ func (f *fleet) listen() {
 	f.alerting = alerting.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.events, alerting.Options{
 		CrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Egress: f.opts.Network.Egress, Metrics: f.opts.Metrics,
 	})
-	f.events = f.alerting.Recorder()
+	f.events = f.inherited.Recorder(f.alerting.Recorder())
 }
 
 func registerAlerting(_ context.Context, f *fleet) error { return f.alerting.Register(f.mgr) }

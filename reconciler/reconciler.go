@@ -23,7 +23,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/agents"
-	"github.com/flotilla-io/flotilla/reconciler/alerting"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
@@ -44,6 +43,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/remedy"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/taintpolicy"
@@ -149,8 +149,7 @@ type fleet struct {
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
 	capacity    capacity
-	events      recorder
-	alerting    *alerting.Reconciler // nil if it is not chosen
+	telling
 }
 
 // loop is one entry of the list.
@@ -237,6 +236,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		opts:      opts,
 		chosen:    chosen,
 		places:    places.New(places.Options{}),
+		telling:   telling{inherited: inherited.New()},
 		knowledge: interpreters.New(interpreters.Options{Metrics: opts.Metrics}),
 	}
 	if decisions.Estimators, err = f.estimators(mgr); err != nil {
@@ -246,6 +246,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	if f.events, err = opts.Reporting.recorder(mgr, opts.Metrics); err != nil {
 		return nil, err
 	}
+	f.events = f.inherited.Recorder(f.events)
 	f.interpreter = f.knowledge.Interpreter()
 	reach := members.Options{Interpreter: f.interpreter}
 	if opts.Tenure != nil {
@@ -282,9 +283,21 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	return f, mgr.Add(f.registry)
 }
 
+func registerRepository(_ context.Context, f *fleet) error {
+	return repository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, repository.Options{
+		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.GitRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+	}).Register(f.mgr)
+}
+
 func registerReceiver(_ context.Context, f *fleet) error {
-	return receiver.New(f.mgr.GetClient(), receiver.Options{
+	return receiver.New(f.inherited.Client(f.mgr.GetClient()), receiver.Options{
 		Address: f.opts.Network.Webhooks, Egress: f.opts.Network.Egress, AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Metrics: f.opts.Metrics,
+	}).Register(f.mgr)
+}
+
+func registerOCIRepository(_ context.Context, f *fleet) error {
+	return ocirepository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, ocirepository.Options{
+		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
@@ -299,7 +312,7 @@ func registerApply(ctx context.Context, f *fleet) error {
 		Events:    f.events,
 		Templates: f.templates,
 		Switches:  f.switches,
-	}, apply.Options{Brake: f.opts.Revisions.Brake, Tenancy: f.opts.Revisions.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
+	}, apply.Options{Brake: f.opts.Revisions.Brake, Tenancy: f.opts.Revisions.Tenancy, Places: f.places, Secrets: f.inherited, Metrics: f.opts.Metrics})
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 )
 
 // Builder turns an artifact into objects.
@@ -86,6 +87,8 @@ type Options struct {
 	Places *places.Places
 	// Metrics is where the loop registers its metrics; nil registers none.
 	Metrics prometheus.Registerer
+	// Secrets are told what each Kustomization knows; nil tells nobody.
+	Secrets *inherited.Known
 	// Applier tunes how sets are applied.
 	Applier applier.Options
 }
@@ -221,6 +224,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	defer cancel()
 
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.opts.Clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
+	r.opts.Secrets.Learn(ks, &s.last.secrets)
 	next, err := loop.Run(ctx, s,
 		r.before.findSource,
 		identify(r.actors, r.applier),
@@ -262,11 +266,10 @@ const lastInLine = -1
 
 // state is what the phases of one run find out and pass on to later phases.
 type state struct {
-	ks    *kustomizev1.Kustomization
-	owner client.ObjectKey
-	now   time.Time
-	last  *lastApplied
-
+	ks     *kustomizev1.Kustomization
+	owner  client.ObjectKey
+	now    time.Time
+	last   *lastApplied
 	source source
 	standing
 	objects []*unstructured.Unstructured
@@ -371,6 +374,7 @@ func computing(phase loop.Phase[state]) loop.Phase[state] {
 
 func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.lastApplied.forget(key)
+	r.opts.Secrets.Forget(key)
 	r.applier.Forget(key)
 	r.before.targets.Forget(key)
 	r.heritage.siblings.Forget(key)

@@ -36,6 +36,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	}
 	if inventory.Deletes(ks) {
 		s := &state{ks: ks, owner: key, now: r.opts.Clock.Now(), last: r.lastApplied.of(key)}
+		r.opts.Secrets.Learn(ks, &s.last.secrets)
 		gone, err := r.remover.end(ctx, s)
 		if err != nil && runs.Superseded(ctx) {
 			return reconcile.Result{}, err

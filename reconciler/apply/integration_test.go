@@ -41,6 +41,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -122,7 +123,7 @@ func newWorldLogging(t testing.TB, to logr.Logger) *world {
 	t.Helper()
 	w := &world{Env: shared.Env(t), t: t, events: &recorder{}, builds: &countedBuilder{}, log: to}
 	w.namespace = w.Namespace(t)
-	w.opts = apply.Options{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{w.namespace}}}
+	w.opts = apply.Options{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{w.namespace}}, Secrets: inherited.New()}
 	w.open()
 	return w
 }

@@ -26,6 +26,7 @@ type Values struct {
 	values map[string]bool // what is hidden wherever it stands, in all its forms
 	short  map[string]bool // what is hidden where it is quoted as a value
 	spared map[string]bool // texts that stay as they are
+	doubts *Values         // what may be a value, as long as it is not known
 }
 
 const (
@@ -76,6 +77,41 @@ func (s *Values) Spare(text string) {
 	s.spared[text] = true
 }
 
+// Adopt adds the values of others.
+func (s *Values) Adopt(of *Values) {
+	of.mu.Lock()
+	values, short := maps.Clone(of.values), maps.Clone(of.short)
+	of.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values == nil {
+		s.values, s.short = map[string]bool{}, map[string]bool{}
+	}
+	maps.Copy(s.values, values)
+	maps.Copy(s.short, short)
+}
+
+// Doubt has these texts hidden, too, until it is called again.
+func (s *Values) Doubt(texts []string) {
+	var doubts *Values
+	for _, text := range texts {
+		if doubts == nil {
+			doubts = &Values{}
+		}
+		doubts.Keep(text)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubts = doubts
+}
+
+// None reports whether there are no values.
+func (s *Values) None() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.values)+len(s.short) == 0
+}
+
 // forms are a value as it may stand in a text: as it is, within JSON, within quotes, within JSON that is quoted,
 // in an address, and encoded as the data of a Secret is.
 func forms(value string) []string {
@@ -111,6 +147,9 @@ func (s *Values) Hide(text string, plain ...string) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.doubts != nil {
+		text = s.doubts.Hide(text)
+	}
 	values := make([]string, 0, len(s.values))
 	for value := range s.values {
 		if strings.Contains(text, value) {

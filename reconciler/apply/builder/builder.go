@@ -353,8 +353,13 @@ func variables(ctx context.Context, in Input) (out map[string]string, secret []s
 		}
 	}
 	maps.Copy(out, ks.Spec.PostBuild.Substitute)
-	for name := range ks.Spec.PostBuild.Substitute {
-		isSecret[name] = false
+	// What another Kustomization put text of a Secret into hands it on.
+	handsOn := ks.Annotations[gitopsv1alpha1.HoldsSecretsAnnotation] != ""
+	for name, value := range ks.Spec.PostBuild.Substitute {
+		isSecret[name] = handsOn
+		if handsOn && in.Reveal != nil {
+			in.Reveal(value)
+		}
 	}
 	maps.DeleteFunc(isSecret, func(_ string, secret bool) bool { return !secret })
 	return out, slices.Sorted(maps.Keys(isSecret)), nil
