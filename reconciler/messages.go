@@ -23,7 +23,7 @@ func (f *fleet) listen() {
 		return
 	}
 	f.alerting = alerting.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.events, alerting.Options{
-		CrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Egress: f.opts.Network.Egress, Metrics: f.opts.Metrics,
+		CrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Egress: f.opts.Network.Egress, Secrets: f.inherited, Metrics: f.opts.Metrics,
 	})
 	f.events = f.inherited.Recorder(f.alerting.Recorder())
 }

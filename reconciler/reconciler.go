@@ -285,7 +285,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 
 func registerRepository(_ context.Context, f *fleet) error {
 	return repository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, repository.Options{
-		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.GitRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.GitRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
@@ -297,7 +297,7 @@ func registerReceiver(_ context.Context, f *fleet) error {
 
 func registerOCIRepository(_ context.Context, f *fleet) error {
 	return ocirepository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, ocirepository.Options{
-		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
@@ -479,14 +479,14 @@ func registerAgents(_ context.Context, f *fleet) error {
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {
-	opts := commitstatus.Options{AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, TargetURL: f.opts.Revisions.StatusURL}
+	opts := commitstatus.Options{AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, TargetURL: f.opts.Revisions.StatusURL, Secrets: f.inherited}
 	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, opts).Register(f.mgr); err != nil {
 		return err
 	}
 	if err := commitstatus.NewSources(f.mgr.GetClient(), f.events, opts).Register(f.mgr); err != nil {
 		return err
 	}
-	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Network.Egress, Metrics: f.opts.Metrics, Remains: f.health()}).Register(f.mgr)
+	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Network.Egress, Secrets: f.inherited, Metrics: f.opts.Metrics, Remains: f.health()}).Register(f.mgr)
 }
 
 // health judges how objects of the control plane fare in their clusters.

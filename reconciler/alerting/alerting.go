@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/message"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
 	"github.com/flotilla-io/flotilla/sources/messenger"
 )
@@ -37,6 +38,8 @@ import (
 type Options struct {
 	// CrossNamespace lets an Alert name sources of other namespaces.
 	CrossNamespace bool
+	// Secrets knows what may not be told of an Alert or a Provider.
+	Secrets *inherited.Known
 	// Egress connects to receivers. Its zero value reaches public addresses only.
 	Egress egress.Dialer
 	// Send sends a message once; nil means over HTTP, by Egress.
@@ -178,7 +181,7 @@ func (r *Reconciler) provider(ctx context.Context, s *state) (loop.Next, error) 
 	default:
 		s.purpose, s.silent = alerting.PurposeOf(provider.Spec.Type), provider.Spec.Suspend
 		for _, fault := range alerting.OfProvider(provider) {
-			s.faults = append(s.faults, "the Provider "+key.Name+": "+fault.Path+": "+fault.Message)
+			s.faults = append(s.faults, "the Provider "+key.Name+": "+fault.Path+": "+r.opts.Secrets.Hide(provider, fault.Message))
 		}
 	}
 	return loop.Next{}, nil

@@ -119,28 +119,33 @@ func (r *Reconciler) try(ctx context.Context, key client.ObjectKey, e alerting.E
 		return nil, fmt.Errorf("read the Alert: %w", err)
 	}
 	if err := r.hub.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: alert.Spec.ProviderRef.Name}, provider); err != nil {
-		return alert, fmt.Errorf("read the Provider: %w", err)
+		return alert, r.opts.Secrets.Clean(alert, fmt.Errorf("read the Provider: %w", err))
 	}
+	return alert, r.opts.Secrets.Clean(alert, r.opts.Secrets.Clean(provider, send(ctx, r, alert, provider, rule.Of(e))))
+}
+
+// send sends a message of an Alert to a Provider.
+func send(ctx context.Context, r *Reconciler, alert *notificationv1beta3.Alert, provider *notificationv1beta3.Provider, e alerting.Event) error {
 	target, err := r.targets.of(ctx, provider)
 	if err != nil {
-		return alert, err
+		return err
 	}
-	request, err := message.Compose(target.Provider, rule.Of(e))
+	request, err := message.Compose(target.Provider, e)
 	if errors.Is(err, message.ErrNothing) {
-		return alert, errUnasked
+		return errUnasked
 	}
 	if err != nil {
-		return alert, err
+		return err
 	}
-	slots := r.turns.enter(key.Namespace)
-	defer r.turns.leave(key.Namespace)
+	slots := r.turns.enter(alert.Namespace)
+	defer r.turns.leave(alert.Namespace)
 	select {
 	case <-ctx.Done():
-		return alert, ctx.Err()
+		return ctx.Err()
 	case slots <- struct{}{}:
 	}
 	defer func() { <-slots }()
-	return alert, r.opts.Send(ctx, target, request)
+	return r.opts.Send(ctx, target, request)
 }
 
 // What a Provider may give a message: less is a fault each time, more keeps others of its namespace waiting.

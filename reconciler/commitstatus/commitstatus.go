@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/origins"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -46,6 +46,8 @@ type Options struct {
 	TargetURL string
 	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
 	AllowCrossNamespace bool
+	// Secrets knows what may not be told of an object.
+	Secrets *inherited.Known
 	// Concurrent is how many Kustomizations are reconciled concurrently, one less at
 	// most of one namespace; default 3, at least 2.
 	Concurrent int
@@ -99,7 +101,7 @@ func New(hub client.Client, gatherer Gatherer, events loop.Recorder, opts Option
 		successes:   debounce.New[client.ObjectKey](debounce.Options{Wait: confirmTime, MaxWait: longestConfirm, Clock: opts.Clock}),
 		statuses:    statuses{hub: hub, written: writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock), followed: kept, clock: opts.Clock, every: opts.Every},
 		followed:    kept,
-		alerts:      alerts{hub: hub, crossNamespace: opts.AllowCrossNamespace},
+		alerts:      alerts{hub: hub, crossNamespace: opts.AllowCrossNamespace, secrets: opts.Secrets},
 	}
 }
 
@@ -228,7 +230,7 @@ const retryPeriod = time.Second
 func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duration, error) {
 	contextName, err := contextOf(ctx, r.expressions, ofKustomization(s.ks, t), t, s.verdict)
 	if err != nil {
-		r.complain(s, meta.InvalidCELExpressionReason, err)
+		r.complain(s, meta.InvalidCELExpressionReason, r.opts.Secrets.Clean(t.provider, err))
 		return 0, nil
 	}
 	desired := r.desired(s.ks, t, s.verdict, contextName)

@@ -26,8 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
-	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/origins"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -49,7 +48,7 @@ func NewSources(hub client.Client, events loop.Recorder, opts Options) *Sources 
 	kept := &followed{byKey: map[client.ObjectKey]*memory{}}
 	return &Sources{
 		hub: hub, events: events, opts: opts, followed: kept,
-		alerts:      alerts{hub: hub, crossNamespace: opts.AllowCrossNamespace},
+		alerts:      alerts{hub: hub, crossNamespace: opts.AllowCrossNamespace, secrets: opts.Secrets},
 		statuses:    statuses{hub: hub, written: writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock), followed: kept, clock: opts.Clock, every: opts.Every},
 		expressions: expression.NewCompiler(expression.Limits{}),
 	}
@@ -123,7 +122,7 @@ func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
 	if s.applied, err = appliersOf(ctx, r.hub, s.key.Namespace, key); err != nil {
 		return loop.Next{}, err
 	}
-	if s.waits, err = waitingFor(ctx, r.hub, s.applied); err != nil {
+	if s.waits, err = waitingFor(ctx, r.hub, s.applied, r.opts.Secrets); err != nil {
 		return loop.Next{}, err
 	}
 	if s.ofEach, err = r.statuses.of(ctx, s.key.Namespace, aboutKustomization("")); err != nil {
@@ -168,7 +167,7 @@ func appliersOf(ctx context.Context, hub client.Reader, namespace string, source
 type missing struct{ name, meant string }
 
 // waitingFor returns which dependency of its namespace does not exist, for each Kustomization that has such a one.
-func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustomization) (map[string]missing, error) {
+func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustomization, known *inherited.Known) (map[string]missing, error) {
 	out := map[string]missing{}
 	for i := range all {
 		ks := &all[i]
@@ -183,6 +182,9 @@ func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustom
 			}
 			if err != nil {
 				out[ks.Name] = missing{ref.Name, hint.Dependency(ctx, hub, ks, key)}
+			}
+			if name := known.Hide(ks, ref.Name); err != nil && name != ref.Name {
+				out[ks.Name] = missing{name: name} // what is like it would tell of it, too
 			}
 		}
 	}
@@ -270,7 +272,7 @@ func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err err
 		contextName, err := contextOf(ctx, r.expressions, about, t.target, verdict{state: states[sum.State], description: sum.Description})
 		if err != nil {
 			if r.followed.complains(s.key, meta.InvalidCELExpressionReason, err.Error()) {
-				r.events.Event(s.source, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, err.Error())
+				r.events.Event(s.source, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, r.opts.Secrets.Clean(t.provider, err).Error())
 			}
 			continue
 		}

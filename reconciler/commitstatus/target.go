@@ -17,7 +17,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
-	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -58,6 +58,7 @@ func Posts(provider *notificationv1beta3.Provider) bool {
 type alerts struct {
 	hub            client.Reader
 	crossNamespace bool // a Kustomization's source may stand in another namespace
+	secrets        *inherited.Known
 }
 
 // in returns the Alerts of a namespace, sorted.
@@ -86,8 +87,8 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) (out
 		taken[alert.Spec.ProviderRef.Name] = true
 		t, found, err := a.target(ctx, ks, alert)
 		switch {
-		case ofAlert(err):
-			fault = err
+		case errors.Is(err, errNoProvider):
+			fault = a.secrets.Clean(alert, err)
 		case err != nil:
 			return nil, nil, err
 		case found:

@@ -47,6 +47,8 @@ type Options struct {
 	Places *places.Places
 	// Metrics is where the loop's metrics are registered; it may be nil.
 	Metrics prometheus.Registerer
+	// Clean returns an error without what may not be told of an object, for the log; nil returns it as it is.
+	Clean func(of client.Object, err error) error
 	// Jitter varies intervals, so that sources created at the same time are not read at the same time. Default plus or minus
 	// 5 %.
 	Jitter func(time.Duration) time.Duration
@@ -79,6 +81,9 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	opts.Workers = fairqueue.Workers(opts.Workers)
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
+	}
+	if opts.Clean == nil {
+		opts.Clean = func(_ client.Object, err error) error { return err }
 	}
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
@@ -172,7 +177,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.restorer.Restore(ctx, ownerOf(s.key), s.inUse, func(ctx context.Context, used artifact.Used) error { return r.restore(ctx, s, used) })
 	}
 	next.After = r.opts.Jitter(s.interval)
-	return result(next, err)
+	return result(next, r.opts.Clean(s.object, err))
 }
 
 // result returns when to look again.

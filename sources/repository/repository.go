@@ -54,6 +54,8 @@ type Options struct {
 	Places *places.Places
 	// Metrics is where the loop's metrics are registered; it may be nil.
 	Metrics prometheus.Registerer
+	// Clean returns an error without what may not be told of an object, for the log; nil returns it as it is.
+	Clean func(of client.Object, err error) error
 	// Jitter varies intervals, so that repositories created at the same time are
 	// not read at the same time. Default plus or minus 5 %.
 	Jitter func(time.Duration) time.Duration
@@ -90,6 +92,9 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	opts.Workers = fairqueue.Workers(opts.Workers)
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
+	}
+	if opts.Clean == nil {
+		opts.Clean = func(_ client.Object, err error) error { return err }
 	}
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
@@ -193,5 +198,5 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		// object.
 		return reconcile.Result{RequeueAfter: min(next.After, fetching.LastRetry)}, nil
 	}
-	return loop.Result(next, err)
+	return loop.Result(next, r.opts.Clean(&object, err))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/sources/forge"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
 )
@@ -43,6 +44,7 @@ func connectForge(out egress.Dialer) Connect {
 type connections struct {
 	hub, live client.Reader // live reads Secrets without a cache
 	connect   Connect
+	secrets   *inherited.Known
 	egress    egress.Dialer
 
 	mu    sync.Mutex
@@ -89,8 +91,9 @@ func fingerprint(p forge.Provider, timeout time.Duration) [sha256.Size]byte {
 
 // forge returns how to reach the forge of a CommitStatus. An error of class
 // loop.ClassStalled is about the Provider.
-func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (sender, error) {
+func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (_ sender, err error) {
 	var provider notificationv1beta3.Provider
+	defer func() { err = c.secrets.Clean(&provider, err) }()
 	key := client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.ProviderRef.Name}
 	if err := c.hub.Get(ctx, key, &provider); apierrors.IsNotFound(err) {
 		return nil, notReady(fmt.Errorf("the Provider %s does not exist%s: create it, or correct the Alert", key.Name, propagation.DidYouMean(hint.Name(ctx, c.hub, &notificationv1beta3.ProviderList{}, cs, key))))
@@ -114,7 +117,7 @@ func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus
 	if err != nil {
 		return nil, notReady(err)
 	}
-	return to, nil
+	return discreet{to, &provider, c.secrets}, nil
 }
 
 // What a Provider may give a post: less is a fault each time, more keeps a worker.
@@ -139,6 +142,17 @@ func (c *connections) secret(ctx context.Context, namespace string, ref *meta.Lo
 		return nil, fmt.Errorf("read the Secret %s: %w", ref.Name, err)
 	}
 	return secret.Data, nil
+}
+
+// discreet is a sender whose errors have nothing that its Provider got of Secrets.
+type discreet struct {
+	sender
+	provider *notificationv1beta3.Provider
+	secrets  *inherited.Known
+}
+
+func (d discreet) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *posting) error {
+	return d.secrets.Clean(d.provider, d.sender.send(ctx, cs, what))
 }
 
 func notReady(err error) error {

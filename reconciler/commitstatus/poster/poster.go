@@ -27,11 +27,14 @@ import (
 	queue "github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
+	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Options tune the loop. The zero value of a field stands for its default.
 type Options struct {
+	// Secrets knows what may not be told of a Provider.
+	Secrets *inherited.Known
 	// Metrics is where the loop counts; nil counts for nobody.
 	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
@@ -89,7 +92,7 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 		hub: hub, opts: opts,
 		breakers:    breakers,
 		counts:      newCounts(opts.Metrics, opts.Clock, breakers),
-		connections: &connections{hub: hub, live: live, connect: opts.Connect, egress: opts.Egress, byKey: map[client.ObjectKey]connection{}},
+		connections: &connections{hub: hub, live: live, connect: opts.Connect, secrets: opts.Secrets, egress: opts.Egress, byKey: map[client.ObjectKey]connection{}},
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 	}
 }

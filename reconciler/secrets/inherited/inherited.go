@@ -6,6 +6,7 @@
 package inherited
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
@@ -84,6 +86,36 @@ func (k *Known) Hide(obj client.Object, text string, plain ...string) string {
 	}
 	return from.Hide(text, plain...)
 }
+
+// Clean returns an error about an object without what the object got of Secrets. What it wraps stays for those who look for it.
+func (k *Known) Clean(obj client.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := k.Hide(obj, err.Error(), revisions(obj)...)
+	if text == err.Error() {
+		return err
+	}
+	var reported *loop.Error
+	if errors.As(err, &reported) { // its text becomes that of a condition
+		out := *reported
+		out.Err = &clean{err, text}
+		return &out
+	}
+	return &clean{err, text}
+}
+
+// clean is an error in words that may be told.
+type clean struct {
+	error
+	text string
+}
+
+// Error implements error.
+func (c *clean) Error() string { return c.text }
+
+// Unwrap returns the error, for what is decided by it.
+func (c *clean) Unwrap() error { return c.error }
 
 // words are texts that guard nothing: names of kinds, groups, types and protocols.
 var words = regexp.MustCompile(`^(https?|oci|ssh|git|true|false|main|master|latest|default|generic|semver|branch|invalid|value|path|test|replace|remove|\d+|(\d+(h|m|s|ms))+|(apps/|batch/)?v\d+((alpha|beta)\d+)?|[a-z0-9.-]+\.(toolkit\.fluxcd\.io|karmada\.io|flotilla\.io)(/v\w+)?|GitRepository|OCIRepository|Kustomization|ConfigMap|Secret|Deployment|StatefulSet|DaemonSet|Service|Namespace)$`)

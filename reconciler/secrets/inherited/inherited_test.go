@@ -2,8 +2,11 @@ package inherited_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
@@ -17,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
@@ -115,6 +119,22 @@ func TestNoMoreIsHidden(t *testing.T) {
 	known.Learn(child, own)
 	if got := own.Hide(canary); got != "***" {
 		t.Errorf("once that is gone: %s", got)
+	}
+}
+
+func TestClean(t *testing.T) {
+	var known *inherited.Known
+	source := &sourcev1.GitRepository{ObjectMeta: applied("apps"), Spec: sourcev1.GitRepositorySpec{URL: "http://" + canary + ".invalid"}}
+	boom := errors.New("look up " + canary + ".invalid")
+	for name, err := range map[string]error{"a fault": boom, "a classed one": loop.Stalled("Reason", boom), "one within": fmt.Errorf("fetch: %w", loop.Waiting("Reason", time.Minute, boom))} {
+		got := known.Clean(source, err)
+		was, is := loop.As(err, "None"), loop.As(got, "None")
+		if strings.Contains(got.Error(), canary) || strings.Contains(is.Error(), canary) || !errors.Is(got, boom) || is.Reason != was.Reason || is.Class != was.Class || is.After != was.After {
+			t.Errorf("%s becomes %v, class %v, told as %v", name, got, is.Class, is)
+		}
+	}
+	if err := known.Clean(source, nil); err != nil {
+		t.Error(err)
 	}
 }
 
