@@ -4,9 +4,13 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Object is a source with its conditions.
@@ -42,3 +46,13 @@ var connection = regexp.MustCompile(`(\[[0-9a-fA-F:.]+\]|\d+\.\d+\.\d+\.\d+):\d+
 // Stable removes from a message what differs between equal faults, so that a
 // lasting fault is written only once.
 func Stable(message string) string { return connection.ReplaceAllString(message, "") }
+
+// WorksAgain says that a source whose artifact has stayed the same is ready after a fault, and who vouches for the artifact where
+// that is asked for.
+func WorksAgain(of Object, a *meta.Artifact) string {
+	text := "works again: the artifact of " + excerpt.ShortRevision(a.Revision) + " is the latest"
+	if c := apimeta.FindStatusCondition(of.GetConditions(), sourcev1.SourceVerifiedCondition); c != nil && c.Status == metav1.ConditionTrue {
+		text += ", and " + c.Message
+	}
+	return text
+}

@@ -158,6 +158,9 @@ func (s *state) withdraw() bool {
 
 // announce records an Event for what has changed for users, and logs new artifacts.
 func (r *Reconciler) announce(ctx context.Context, before *sourcev1.OCIRepository, s *state, failure *loop.Error) {
+	if failure == nil && s.artifact != nil {
+		ctrl.LoggerFrom(ctx).Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
+	}
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, meta.ReadyCondition), apimeta.FindStatusCondition(s.object.Status.Conditions, meta.ReadyCondition)
 	switch {
 	case failure != nil:
@@ -165,14 +168,17 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.OCIRepositor
 		if was == nil || was.Status != is.Status || was.Reason != is.Reason || refused.Revision != "" && refused != provenance.RefusedArtifact(before) {
 			r.events.Event(s.object, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
-	case s.artifact != nil:
-		ctrl.LoggerFrom(ctx).Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
-		if old := before.Status.Artifact; old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest {
-			r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, s.stored())
-		}
+	case s.renewed(before):
+		r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, s.stored())
 	case was != nil && was.Status == metav1.ConditionFalse:
-		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, is.Message)
+		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, fetching.WorksAgain(s.object, s.object.Status.Artifact))
 	}
+}
+
+// renewed reports whether an artifact was stored that differs from the one before.
+func (s *state) renewed(before *sourcev1.OCIRepository) bool {
+	old := before.Status.Artifact
+	return s.artifact != nil && (old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest)
 }
 
 // stored says what was stored, and what that was made from.

@@ -3,6 +3,7 @@ package ocirepository_test
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,9 +126,16 @@ type step struct {
 	want   outcome
 }
 
+// ends reports whether the Event ends what was told of a fault: by a new artifact, or by word of who signed the one that there was.
+func (b *bench) ends() bool {
+	return strings.HasPrefix(b.events[0], "Normal NewArtifact: ") ||
+		strings.HasPrefix(b.events[0], "Normal Succeeded: works again: the artifact of latest@sha256:") && strings.Contains(b.events[0], ", and verified: artifact signed by ")
+}
+
 // walk takes a source through some steps.
 func (b *bench) walk(steps []step) {
 	b.t.Helper()
+	failed := false
 	for _, s := range steps {
 		b.events = nil
 		s.change()
@@ -139,6 +147,10 @@ func (b *bench) walk(steps []step) {
 		if strings.Contains(s.want.Says, " is not verified: ") && !told {
 			b.t.Errorf("%s: of an artifact that is refused the Events say %q", s.what, b.events)
 		}
+		if mended := failed && s.want.Says != "" && slices.Contains(s.want.Conditions, "Ready=True Succeeded"); mended && !(len(b.events) == 1 && b.ends()) {
+			b.t.Errorf("%s: of an artifact that is verified again the Events say %q", s.what, b.events)
+		}
+		failed = slices.Contains(s.want.Conditions, "Ready=False VerificationError")
 		b.writes, b.events = 0, nil
 		if b.reconcile(); b.writes != 0 || len(b.events) != 0 {
 			b.t.Errorf("%s: the next run wrote %d times, with the Events %v", s.what, b.writes, b.events)

@@ -584,7 +584,7 @@ func TestRecovery(t *testing.T) {
 	if diff := cmp.Diff(stored, conditions(b.object())); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	if writes != 1 || len(events) != 1 || !strings.HasPrefix(events[0], "Normal Succeeded: stored artifact for revision") {
+	if writes != 1 || len(events) != 1 || !strings.HasPrefix(events[0], "Normal Succeeded: works again: the artifact of main@sha1:") {
 		t.Errorf("%d writes, events %v", writes, events)
 	}
 }

@@ -138,7 +138,9 @@ func drop(s *state, kinds ...string) { fetching.Drop(s.object, kinds...) }
 // announce records an Event for what has changed for users, and logs new
 // artifacts.
 func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepository, s *state, failure *loop.Error) {
-	log := ctrl.LoggerFrom(ctx)
+	if failure == nil && s.artifact != nil {
+		ctrl.LoggerFrom(ctx).Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
+	}
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, meta.ReadyCondition), apimeta.FindStatusCondition(s.object.Status.Conditions, meta.ReadyCondition)
 	switch {
 	case failure != nil:
@@ -146,19 +148,22 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepositor
 		if was == nil || was.Status != is.Status || was.Reason != is.Reason || refused.Revision != "" && refused != provenance.Refused(before) {
 			r.events.Event(s.object, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
-	case s.artifact != nil:
-		log.Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
-		if old := before.Status.Artifact; old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest {
-			message := fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short())
-			if old != nil && old.Revision == s.artifact.Revision {
-				message += ", as " + cmp.Or(inclusion.Changed(before, s.object), "what belongs to it changed")
-			}
-			r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, message)
+	case s.renewed(before):
+		message := fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short())
+		if old := before.Status.Artifact; old != nil && old.Revision == s.artifact.Revision {
+			message += ", as " + cmp.Or(inclusion.Changed(before, s.object), "what belongs to it changed")
 		}
-		if s.history.reason == lineage.ReasonRewritten {
-			r.events.Event(s.object, corev1.EventTypeWarning, s.history.reason, s.commit.Revision().Short()+": "+s.history.text)
-		}
+		r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, message)
 	case was != nil && was.Status == metav1.ConditionFalse:
-		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, is.Message)
+		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, fetching.WorksAgain(s.object, s.object.Status.Artifact))
 	}
+	if failure == nil && s.artifact != nil && s.history.reason == lineage.ReasonRewritten {
+		r.events.Event(s.object, corev1.EventTypeWarning, s.history.reason, s.commit.Revision().Short()+": "+s.history.text)
+	}
+}
+
+// renewed reports whether an artifact was stored that differs from the one before.
+func (s *state) renewed(before *sourcev1.GitRepository) bool {
+	old := before.Status.Artifact
+	return s.artifact != nil && (old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest)
 }
