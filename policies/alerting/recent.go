@@ -3,10 +3,12 @@ package alerting
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // period is how long an Event that is like another one is no news.
@@ -15,35 +17,55 @@ const period = 5 * time.Minute
 // Recent knows the Events of the last minutes of one namespace. The zero value knows none. It is bounded: of more Events than
 // it has room for it forgets the oldest early.
 type Recent struct {
-	now, before map[[sha256.Size]byte]time.Time
+	now, before map[[sha256.Size]byte]told
 	since       time.Time // when now began
 }
 
 // mostRecent is how many Events each of both halves knows.
 const mostRecent = 500
 
+// told is an Event of the last minutes.
+type told struct {
+	at time.Time
+	of types.UID
+	// ends is true of one that says that all is well.
+	ends bool
+}
+
 // News reports whether an Event is none like one of the last five minutes: of the same object, with the same message and
-// metadata. How far something has come is no news: of what goes on, or waits, one Event of a revision counts.
+// metadata. How far something has come is no news: of what goes on, or waits, one Event of a revision counts. That a fault is
+// over is news, although the end of the one before was told in the same words.
 func (r *Recent) News(e Event, now time.Time) bool {
 	if r.now == nil || now.Sub(r.since) >= period || len(r.now) >= mostRecent {
-		r.now, r.before, r.since = map[[sha256.Size]byte]time.Time{}, r.now, now
+		r.now, r.before, r.since = map[[sha256.Size]byte]told{}, r.now, now
 	}
 	key := keyOf(e)
-	for _, known := range []map[[sha256.Size]byte]time.Time{r.now, r.before} {
-		if at, found := known[key]; found && now.Sub(at) < period {
+	for _, known := range []map[[sha256.Size]byte]told{r.now, r.before} {
+		if t, found := known[key]; found && now.Sub(t.at) < period {
 			return false
 		}
 	}
-	r.now[key] = now
+	of := e.InvolvedObject.UID
+	if e.Failed() {
+		for _, known := range []map[[sha256.Size]byte]told{r.now, r.before} {
+			maps.DeleteFunc(known, func(_ [sha256.Size]byte, t told) bool { return t.ends && t.of == of })
+		}
+	}
+	r.now[key] = told{at: now, of: of, ends: !e.Failed() && !waits(e)}
 	return true
 }
 
 // Idle reports whether nothing it knows counts any more.
 func (r *Recent) Idle(now time.Time) bool { return now.Sub(r.since) >= 2*period }
 
+// waits reports whether an Event is about what goes on, or waits.
+func waits(e Event) bool {
+	return slices.Contains([]string{meta.ProgressingReason, meta.ProgressingWithRetryReason, meta.DependencyNotReadyReason}, e.Reason)
+}
+
 func keyOf(e Event) [sha256.Size]byte {
 	message := e.Message
-	if !e.Failed() && slices.Contains([]string{meta.ProgressingReason, meta.ProgressingWithRetryReason, meta.DependencyNotReadyReason}, e.Reason) {
+	if !e.Failed() && waits(e) {
 		message = ""
 	}
 	o := e.InvolvedObject

@@ -64,3 +64,31 @@ func TestRecentIsBounded(t *testing.T) {
 		t.Error("want it idle after ten minutes")
 	}
 }
+
+// TestTheEndOfAFaultIsNews: a fault that comes soon after the end of another one ends, too, in the same words.
+func TestTheEndOfAFaultIsNews(t *testing.T) {
+	var r alerting.Recent
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	event := func(severity, reason, message string) alerting.Event {
+		e := failure()
+		e.Severity, e.Reason, e.Message = severity, reason, message
+		return e
+	}
+	well := event(alerting.Info, "Succeeded", "works again")
+	other := well
+	other.InvolvedObject.Name, other.InvolvedObject.UID = "other", "other"
+	for i, step := range []struct {
+		event alerting.Event
+		want  bool
+	}{
+		{event(alerting.Error, "VerificationError", "not signed"), true},
+		{well, true}, {other, true}, {well, false},
+		{event(alerting.Error, "VerificationError", "not signed"), false}, {well, false},
+		{event(alerting.Error, "GitOperationFailed", "no route"), true},
+		{well, true}, {well, false}, {other, false},
+	} {
+		if got := r.News(step.event, now); got != step.want {
+			t.Errorf("step %d: news is %t, want %t", i, got, step.want)
+		}
+	}
+}
