@@ -72,6 +72,8 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
 	case outcome != nil:
 		return []notice{{corev1.EventTypeWarning, outcome.Reason, is.Message}}
+	case is.Reason == health.ReasonClusterSilent && (was == nil || was.Reason != is.Reason):
+		return []notice{{corev1.EventTypeWarning, is.Reason, is.Message}}
 	case is.Status != metav1.ConditionTrue:
 		return nil
 	}
@@ -79,13 +81,16 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	if putBack(s, outcome) {
 		changes = "" // reported by an event of its own
 	}
+	heard := was != nil && was.Reason == health.ReasonClusterSilent
 	switch {
-	case s.sameContent && changes == "":
+	case s.sameContent && changes == "" && !heard:
 		return nil // a revision that changes nothing here
 	case s.last.did.Anew && changes != "":
 		as := cmp.Or(strings.TrimSuffix(" with "+s.source.included, " with "), ", as what belongs to it changed")
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.Replace(is.Message, s.source.revision, s.source.revision+as, 1) + " (" + changes + ")"}}
-	case was == nil || was.Status != metav1.ConditionTrue && was.Reason != inventory.ReasonDeletedAgain && was.Reason != health.ReasonClusterSilent || s.ks.Status.LastAppliedRevision != s.source.revision:
+	case heard:
+		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+"; its health is known again ("+changes+")", " ()")}}
+	case was == nil || was.Status != metav1.ConditionTrue && was.Reason != inventory.ReasonDeletedAgain || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
 	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + s.source.revision + ": " + changes}}

@@ -27,6 +27,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 		"it stands":                    {want: 1},
 		"what left it stays for now":   {change: leaves, want: 1},
 		"it waits for health":          {change: func(s *state) { s.waiting.text = "Running health checks" }},
+		"a cluster is silent":          {change: func(s *state) { s.waiting.text, s.waiting.silent = "health is not known", true }, want: 1},
 		"it cannot be built":           {outcome: loop.Stalled(meta.BuildFailedReason, boom), want: 1},
 		"the brake holds it":           {outcome: loop.Stalled(ReasonPruneBlocked, boom), want: 1},
 		"a dependency is not ready":    {outcome: loop.Waiting(meta.DependencyNotReadyReason, 1, boom), want: 1},
@@ -61,6 +62,34 @@ func TestNothingIsToldTwice(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestALostClusterIsTold: when health is not known any more there is one Event, and one when it is known again, also where the
+// revision did not change.
+func TestALostClusterIsTold(t *testing.T) {
+	status, last := run().ks.Status, run().last
+	var got []notice
+	for _, silent := range []bool{false, true, true, false, false} {
+		s := run()
+		s.ks.Status, s.last = status, last
+		if silent {
+			s.waiting.text, s.waiting.silent = "health is not known: west: unreachable since then", true
+		}
+		s.last.conclude(s, nil, noon)
+		after := s.ks.DeepCopy()
+		after.Status = statusOf(s, nil, noon)
+		got = append(got, eventsOf(s, after, nil)...)
+		status = after.Status
+	}
+	revision := "Applied revision: " + run().source.revision
+	want := []notice{
+		{"Normal", meta.ReconciliationSucceededReason, revision},
+		{"Warning", "ClusterSilent", "health is not known: west: unreachable since then"},
+		{"Normal", meta.ReconciliationSucceededReason, revision + "; its health is known again"},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

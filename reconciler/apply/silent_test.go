@@ -69,7 +69,7 @@ func TestALostClusterIsToldAtOnce(t *testing.T) {
 	if got := c.builds.runs() - builds; got != 0 {
 		t.Errorf("%d builds", got)
 	}
-	if got := c.events.about("web")[events:]; len(got) != 0 {
+	if got := c.events.about("web")[events:]; len(got) != 2 || !strings.Contains(got[0], health.ReasonClusterSilent) || !strings.Contains(got[1], "its health is known again") {
 		t.Errorf("events: %v", got)
 	}
 }
