@@ -147,8 +147,8 @@ func matrix(p Provider, e alerting.Event, r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(p.Channel, "!") {
-		return nil, fmt.Errorf("%w: it needs spec.channel, the ID of a room such as !abc:matrix.org", ErrProvider)
+	if err := p.room(); err != nil {
+		return nil, err
 	}
 	body, err := json.Marshal(map[string]any{"msgtype": "m.text", "body": plain(e), "m.mentions": map[string]any{}})
 	if err != nil {
@@ -158,6 +158,14 @@ func matrix(p Provider, e alerting.Event, r *Request) (any, error) {
 	r.Method, r.Header["Authorization"] = "PUT", "Bearer "+token
 	r.URL = r.URL.JoinPath("_matrix/client/v3/rooms", url.PathEscape(p.Channel), "send/m.room.message", hex.EncodeToString(sum[:16]))
 	return json.RawMessage(body), nil
+}
+
+// room returns an error for a channel that is not the ID of a room.
+func (p Provider) room() error {
+	if strings.HasPrefix(p.Channel, "!") {
+		return nil
+	}
+	return fmt.Errorf("%w: it needs spec.channel, the ID of a room such as !abc:matrix.org", ErrProvider)
 }
 
 // googleChat posts a card, whose texts are HTML.

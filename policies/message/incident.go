@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -20,12 +21,9 @@ var well = []string{meta.ReconciliationSucceededReason, meta.SucceededReason, "N
 
 // pagerDuty triggers an incident of an object by an error, and resolves it by a success. Of other Events it says nothing.
 func pagerDuty(p Provider, e alerting.Event, r *Request) (any, error) {
-	key := p.Channel
-	if key == "" {
-		key = p.key("token")
-	}
-	if key == "" {
-		return nil, fmt.Errorf("%w: it needs spec.channel, the key of an integration of the Events API v2, or the key token in its Secret", ErrProvider)
+	key, err := p.integration()
+	if err != nil {
+		return nil, err
 	}
 	if r.URL.Path == "" || r.URL.Path == "/" {
 		r.URL = r.URL.JoinPath("v2/enqueue")
@@ -47,6 +45,14 @@ func pagerDuty(p Provider, e alerting.Event, r *Request) (any, error) {
 		return nil, ErrNothing
 	}
 	return body, nil
+}
+
+// integration returns the key of the integration that takes the Events.
+func (p Provider) integration() (string, error) {
+	if key := cmp.Or(p.Channel, p.key("token")); key != "" {
+		return key, nil
+	}
+	return "", fmt.Errorf("%w: it needs spec.channel, the key of an integration of the Events API v2, or the key token in its Secret", ErrProvider)
 }
 
 // label returns the name of a label as Prometheus takes it.

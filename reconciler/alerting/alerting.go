@@ -174,14 +174,14 @@ func (r *Reconciler) provider(ctx context.Context, s *state) (loop.Next, error) 
 	s.reason = gitopsv1alpha1.CommitStatusReasonProviderNotReady
 	switch {
 	case apierrors.IsNotFound(err):
-		s.silent = true
+		s.silent, s.purpose = true, alerting.Messages // what else has no effect is said at once
 		s.faults = []string{fmt.Sprintf("the Provider %s does not exist%s: create it, or correct spec.providerRef", key.Name, propagation.DidYouMean(hint.Name(ctx, r.hub, &notificationv1beta3.ProviderList{}, s.alert, key)))}
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read the Provider %s: %w", key.Name, err)
 	default:
 		s.purpose, s.silent = alerting.PurposeOf(provider.Spec.Type), provider.Spec.Suspend
-		for _, fault := range alerting.OfProvider(provider) {
-			s.faults = append(s.faults, "the Provider "+key.Name+": "+fault.Path+": "+r.opts.Secrets.Hide(provider, fault.Message))
+		for _, fault := range message.OfProvider(provider) {
+			s.faults = append(s.faults, "the Provider "+key.Name+": "+fault.Path+": "+fault.Message)
 		}
 	}
 	return loop.Next{}, nil
@@ -206,9 +206,9 @@ func (r *Reconciler) scope() alerting.Scope {
 func (r *Reconciler) report(_ context.Context, s *state) (loop.Next, error) {
 	if len(s.faults) == 0 {
 		s.reason = ReasonAlertNotReady
-		for _, fault := range alerting.OfAlert(s.alert, r.scope(), s.purpose) {
-			s.faults = append(s.faults, fault.Path+": "+fault.Message)
-		}
+	}
+	for _, fault := range alerting.OfAlert(s.alert, r.scope(), s.purpose) {
+		s.faults = append(s.faults, fault.Path+": "+fault.Message)
 	}
 	r.complain(s.alert, s.reason, strings.Join(s.faults, "; "))
 	return loop.Next{}, nil

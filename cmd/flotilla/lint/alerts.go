@@ -1,23 +1,28 @@
 package lint
 
 import (
+	"fmt"
+
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/alerting"
+	"github.com/flotilla-io/flotilla/policies/message"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // alerts reports what has no effect in Alerts and Providers.
 func alerts(l *linter) {
-	purposes := map[client.ObjectKey]alerting.Purpose{}
+	purposes, names := map[client.ObjectKey]alerting.Purpose{}, map[string][]string{}
 	for _, o := range l.objects {
 		provider := &notificationv1beta3.Provider{}
 		if !reads(o, notificationv1beta3.ProviderKind, provider) {
 			continue
 		}
 		purposes[client.ObjectKey{Namespace: o.namespace, Name: o.name}] = alerting.PurposeOf(provider.Spec.Type)
-		for _, fault := range alerting.OfProvider(provider) {
+		names[o.namespace] = append(names[o.namespace], o.name)
+		for _, fault := range message.OfProvider(provider) {
 			l.add(o, Warning, fault.Path, fault.Message)
 		}
 	}
@@ -26,9 +31,14 @@ func alerts(l *linter) {
 		if !reads(o, notificationv1beta3.AlertKind, alert) {
 			continue
 		}
-		purpose, found := purposes[client.ObjectKey{Namespace: o.namespace, Name: alert.Spec.ProviderRef.Name}]
-		if !found {
-			purpose = alerting.Messages // it is elsewhere
+		name := alert.Spec.ProviderRef.Name
+		purpose, found := purposes[client.ObjectKey{Namespace: o.namespace, Name: name}]
+		if !found && len(names[o.namespace]) > 0 {
+			l.add(o, Warning, "spec.providerRef", fmt.Sprintf("the Provider %s is not in these files, and nothing is sent without it%s: add it, or ignore this if it is elsewhere",
+				name, propagation.DidYouMean(propagation.Nearest(name, names[o.namespace]))))
+		}
+		if purpose == alerting.Unserved {
+			purpose = alerting.Messages // it is elsewhere, or to be of another type
 		}
 		// Which namespaces an Alert may name only the control plane knows.
 		for _, fault := range alerting.OfAlert(alert, alerting.Scope{CrossNamespace: true}, purpose) {

@@ -19,10 +19,11 @@ import (
 func withUnsent(ctx context.Context, hub client.Reader, within client.ListOption, fleet situation.Fleet) (situation.Fleet, error) {
 	var alerts unsent.Alerts
 	for _, read := range []func() error{
-		listing.Each(ctx, hub, &notificationv1beta3.ProviderList{}, alerts.Provider, within),
 		listing.Each(ctx, hub, &notificationv1beta3.AlertList{}, alerts.Alert, within),
+		listing.Each(ctx, hub, &notificationv1beta3.ProviderList{}, alerts.Provider, within),
 	} {
-		if err := read(); err != nil && !apierrors.IsForbidden(err) && !apimeta.IsNoMatchError(err) {
+		err := read()
+		if alerts.Blind = err != nil; err != nil && !apierrors.IsForbidden(err) && !apimeta.IsNoMatchError(err) {
 			return situation.Fleet{}, err
 		}
 	}

@@ -1,4 +1,4 @@
-// Package unsent finds Alerts and Providers of which nothing is sent, as the control plane does not serve what they name.
+// Package unsent finds Alerts and Providers of which nothing is sent, as the control plane does not serve what they name, or lacks it.
 //
 // In go Alerts and Providers; out comes what has no effect in them. It reads nothing and writes nothing.
 package unsent
@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/alerting"
+	"github.com/flotilla-io/flotilla/policies/message"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // Cause is a Provider or an Alert, and what in it has no effect.
@@ -20,6 +22,8 @@ type Cause struct {
 type Alerts struct {
 	alerts    []*notificationv1beta3.Alert
 	providers []*notificationv1beta3.Provider
+	// Blind says that Providers could not be read.
+	Blind bool
 }
 
 // Alert adds an Alert.
@@ -30,30 +34,38 @@ func (a *Alerts) Alert(alert *notificationv1beta3.Alert) {
 }
 
 // Provider adds a Provider.
-func (a *Alerts) Provider(p *notificationv1beta3.Provider) {
-	if !p.Spec.Suspend {
-		a.providers = append(a.providers, p)
-	}
-}
+func (a *Alerts) Provider(p *notificationv1beta3.Provider) { a.providers = append(a.providers, p) }
 
-// Causes returns what has no effect in Providers, and in Alerts whose Provider is there.
+// Causes returns what has no effect in Providers, and in Alerts. Of a suspended Provider it says nothing.
 func (a *Alerts) Causes() []Cause {
 	var out []Cause
-	purposes := map[client.ObjectKey]alerting.Purpose{}
+	purposes, names := map[client.ObjectKey]alerting.Purpose{}, map[string][]string{}
 	for _, p := range a.providers {
 		purposes[client.ObjectKeyFromObject(p)] = alerting.PurposeOf(p.Spec.Type)
-		for _, fault := range alerting.OfProvider(p) {
+		names[p.Namespace] = append(names[p.Namespace], p.Name)
+		if p.Spec.Suspend {
+			continue
+		}
+		for _, fault := range message.OfProvider(p) {
 			out = append(out, Cause{notificationv1beta3.ProviderKind, p.Namespace, p.Name, fault})
 		}
 	}
 	for _, alert := range a.alerts {
-		purpose, found := purposes[client.ObjectKey{Namespace: alert.Namespace, Name: alert.Spec.ProviderRef.Name}]
-		if !found || purpose == alerting.Unserved {
-			continue
+		add := func(fault alerting.Fault) {
+			out = append(out, Cause{notificationv1beta3.AlertKind, alert.Namespace, alert.Name, fault})
+		}
+		provider := alert.Spec.ProviderRef.Name
+		purpose, found := purposes[client.ObjectKey{Namespace: alert.Namespace, Name: provider}]
+		if !found && !a.Blind {
+			add(alerting.Fault{Path: "spec.providerRef", Message: "the Provider " + provider + " does not exist, and nothing is sent" +
+				propagation.DidYouMean(propagation.Nearest(provider, names[alert.Namespace])) + ": create it, or correct the name"})
+		}
+		if purpose == alerting.Unserved { // what of the rest would count once it is served, or there
+			purpose = alerting.Messages
 		}
 		// Which namespaces an Alert may name only the control plane knows: its Event says it.
 		for _, fault := range alerting.OfAlert(alert, alerting.Scope{CrossNamespace: true}, purpose) {
-			out = append(out, Cause{notificationv1beta3.AlertKind, alert.Namespace, alert.Name, fault})
+			add(fault)
 		}
 	}
 	return out
