@@ -19,6 +19,12 @@ type Fault struct {
 	Message string
 }
 
+// Reasons of Events of an Alert about its messages: the last of them counts.
+const (
+	ReasonMessageNotSent = "MessageNotSent"
+	ReasonMessageSent    = "MessageSent"
+)
+
 // Purpose is what a Provider type is for.
 type Purpose int
 

@@ -77,8 +77,8 @@ func (o Options) withDefaults() Options {
 const (
 	// ReasonAlertNotReady goes with what has no effect in the Alert.
 	ReasonAlertNotReady = "AlertNotReady"
-	// ReasonMessageNotSent goes with messages that do not arrive.
-	ReasonMessageNotSent = "MessageNotSent"
+	// ReasonMessageNotSent goes with messages that do not arrive, until alerting.ReasonMessageSent.
+	ReasonMessageNotSent = alerting.ReasonMessageNotSent
 )
 
 // Reconciler knows what Alerts ask for, and sends messages. Use New.
@@ -214,16 +214,21 @@ func (r *Reconciler) report(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// mostText bounds the message of an Event, in bytes.
-const mostText = 1000
+const (
+	// mostText bounds the message of an Event, in bytes.
+	mostText = 1000
+	// remindAfter is when an Event about messages is emitted once more: before it is gone from the control plane, after an hour.
+	remindAfter = 30 * time.Minute
+)
 
-// complain emits an Event about an Alert, unless it said the same before; an empty text forgets what it said.
+// complain emits an Event about an Alert, unless it said the same before; an empty text forgets what it said. That messages do not
+// arrive is said again after a while, if still none does.
 func (r *Reconciler) complain(alert *notificationv1beta3.Alert, reason, text string) {
-	about := reason
+	about, now := reason, r.opts.Clock.Now()
 	if reason != ReasonMessageNotSent {
-		about = ReasonAlertNotReady // of these two, the last counts
+		about, now = ReasonAlertNotReady, time.Time{} // of these two, the last counts
 	}
-	if r.said.news(client.ObjectKeyFromObject(alert), about, text) && text != "" {
+	if r.said.news(client.ObjectKeyFromObject(alert), about, text, now) && text != "" {
 		r.events.Event(alert, corev1.EventTypeWarning, reason, text[:min(len(text), mostText)])
 	}
 }
@@ -231,23 +236,28 @@ func (r *Reconciler) complain(alert *notificationv1beta3.Alert, reason, text str
 // said is what was said last about each Alert. The zero value is empty.
 type said struct {
 	mu sync.Mutex
-	by map[client.ObjectKey]map[string]string
+	by map[client.ObjectKey]map[string]complaint
 }
 
-// news reports whether a text about an Alert differs from the last one, and takes it up.
-func (s *said) news(key client.ObjectKey, about, text string) bool {
+type complaint struct {
+	text string
+	at   time.Time // zero if it is not repeated
+}
+
+// news reports whether a text about an Alert differs from the last one, or that was said long ago, and takes it up.
+func (s *said) news(key client.ObjectKey, about, text string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by[key][about] == text {
+	if last := s.by[key][about]; last.text == text && (text == "" || now.Sub(last.at) < remindAfter) {
 		return false
 	}
 	if s.by == nil {
-		s.by = map[client.ObjectKey]map[string]string{}
+		s.by = map[client.ObjectKey]map[string]complaint{}
 	}
 	if s.by[key] == nil {
-		s.by[key] = map[string]string{}
+		s.by[key] = map[string]complaint{}
 	}
-	s.by[key][about] = text
+	s.by[key][about] = complaint{text, now}
 	return true
 }
 

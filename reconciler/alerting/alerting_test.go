@@ -189,7 +189,7 @@ func TestMessages(t *testing.T) {
 		"and what has no effect is said": {
 			objects: []client.Object{alertTo("a", "cht", notificationv1.CrossNamespaceObjectReference{Kind: "HelmRelease", Name: "*"}), alertTo("b", "pager"), alertTo("c", "chat", notificationv1.CrossNamespaceObjectReference{Kind: "HelmRelease", Name: "*"}),
 				alertTo("d", "sign"), providerOf("chat", "generic"), providerOf("pager", "opsgenie"), providerOf("sign", "generic-hmac")},
-			report:  func(w *world) {},
+			report: func(w *world) {},
 			events: []string{
 				"a: ProviderNotReady: the Provider cht does not exist (did you mean chat?): create it, or correct spec.providerRef; spec.eventSources[0].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Kustomization",
 				"b: ProviderNotReady: the Provider pager: spec.type: opsgenie is not served yet, and nothing is sent: use one of alertmanager, discord, generic, generic-hmac, githubdispatch, googlechat, grafana, matrix, msteams, pagerduty, slack",
@@ -247,25 +247,26 @@ func TestFaults(t *testing.T) {
 		"down for a moment": {
 			faults: []error{errors.New("connection refused"), &messenger.LaterError{Code: 503}, nil}, after: time.Minute, sent: 2,
 			events: []string{
-				"a: MessageNotSent: the Provider chat is not told of events: connection refused; each message is tried for a while",
-				"a: MessageNotSent: the Provider chat is not told of events: the receiver answers HTTP 503 Service Unavailable; each message is tried for a while",
+				"a: MessageNotSent: the Provider chat is not told of events: connection refused; each message is tried for 15 minutes",
+				"a: MessageNotSent: the Provider chat is not told of events: the receiver answers HTTP 503 Service Unavailable; each message is tried for 15 minutes",
+				"a: MessageSent: the Provider chat is told of events again",
 			},
 		},
 		"it asks to wait": {
 			faults: []error{&messenger.LaterError{Code: 429, After: 10 * time.Minute}, nil}, after: 9 * time.Minute,
-			events: []string{"a: MessageNotSent: the Provider chat is not told of events: the receiver answers HTTP 429 Too Many Requests; each message is tried for a while"},
+			events: []string{"a: MessageNotSent: the Provider chat is not told of events: the receiver answers HTTP 429 Too Many Requests; each message is tried for 15 minutes"},
 		},
 		"and gets that": {
 			faults: []error{&messenger.LaterError{Code: 429, After: 10 * time.Minute}, nil}, after: 11 * time.Minute, sent: 2,
-			events: []string{"a: MessageNotSent: the Provider chat is not told of events: the receiver answers HTTP 429 Too Many Requests; each message is tried for a while"},
+			events: []string{"a: MessageNotSent: the Provider chat is not told of events: the receiver answers HTTP 429 Too Many Requests; each message is tried for 15 minutes", "a: MessageSent: the Provider chat is told of events again"},
 		},
 		"down for ever": {
 			faults: []error{errors.New("connection refused")}, after: 24 * time.Hour,
-			events: []string{"a: MessageNotSent: the Provider chat is not told of events: connection refused; each message is tried for a while"},
+			events: []string{"a: MessageNotSent: the Provider chat is not told of events: connection refused; each message is tried for 15 minutes"},
 		},
 		"one is refused, and the next one is not": {
 			faults: []error{messenger.ErrRefused, nil}, after: time.Second, sent: 1,
-			events: []string{"a: MessageNotSent: the Provider chat is not told of events: message refused; correct it: messages until then are lost"},
+			events: []string{"a: MessageNotSent: the Provider chat is not told of events: message refused; until that is put right, messages are lost", "a: MessageSent: the Provider chat is told of events again"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -294,6 +295,23 @@ func TestFaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnOldComplaint: that no message arrives is said again before the Event about it is gone.
+func TestAnOldComplaint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, Options{}, alertTo("a", "chat"), providerOf("chat", "generic"))
+		w.send = func(string) error { return messenger.ErrRefused }
+		settled(5 * time.Second)
+		for i := range 7 {
+			w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", fmt.Sprint(i))
+			settled(10 * time.Minute)
+		}
+		const lost = "a: MessageNotSent: the Provider chat is not told of events: message refused; until that is put right, messages are lost"
+		if _, events := w.took(); !slices.Equal(events, []string{lost, lost, lost}) {
+			t.Errorf("events: %v, want one in half an hour", events)
+		}
+	})
 }
 
 // TestOneDeadAddressDelaysNoOther, not even many of them, and what waits for them is bounded.

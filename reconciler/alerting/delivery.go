@@ -62,14 +62,14 @@ func (r *Reconciler) deliver(ctx context.Context, key client.ObjectKey, e alerti
 		case errors.Is(err, errUnasked), ctx.Err() != nil:
 			return
 		case err == nil:
-			r.complain(alert, ReasonMessageNotSent, "")
+			arrives(r, alert)
 			r.outbox.count(sent)
 			return
 		}
 		wait, passes := passing(err, pause)
 		ends := !passes || r.opts.Clock.Now().Add(wait).After(e.Timestamp.Add(r.opts.Patience))
 		if alert != nil {
-			r.complain(alert, ReasonMessageNotSent, text(alert, err, passes))
+			r.complain(alert, ReasonMessageNotSent, text(alert, err, passes, r.opts.Patience))
 		}
 		if ends {
 			log.FromContext(ctx).Info("a message was not sent", "alert", key, "about", e.Name(), "reason", e.Reason, "err", err.Error())
@@ -84,10 +84,17 @@ func (r *Reconciler) deliver(ctx context.Context, key client.ObjectKey, e alerti
 	}
 }
 
-func text(alert *notificationv1beta3.Alert, err error, passes bool) string {
-	again := "correct it: messages until then are lost"
+// arrives says that messages of an Alert arrive again, if it was said that they do not.
+func arrives(r *Reconciler, alert *notificationv1beta3.Alert) {
+	if r.said.news(client.ObjectKeyFromObject(alert), ReasonMessageNotSent, "", time.Time{}) {
+		r.events.Event(alert, corev1.EventTypeNormal, alerting.ReasonMessageSent, "the Provider "+alert.Spec.ProviderRef.Name+" is told of events again")
+	}
+}
+
+func text(alert *notificationv1beta3.Alert, err error, passes bool, patience time.Duration) string {
+	again := "until that is put right, messages are lost"
 	if passes {
-		again = "each message is tried for a while"
+		again = fmt.Sprintf("each message is tried for %.0f minutes", patience.Minutes())
 	}
 	return fmt.Sprintf("the Provider %s is not told of events: %v; %s", alert.Spec.ProviderRef.Name, err, again)
 }

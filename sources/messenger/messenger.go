@@ -164,7 +164,7 @@ func outcome(kind string, resp *http.Response, answer []byte) error {
 	case code >= 300 && code < 400:
 		return fmt.Errorf("%w: it redirects (%s), which is not followed: correct the address", ErrRefused, named(code))
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return fmt.Errorf("%w (%s): check the credentials in the Secret of the Provider", ErrRefused, named(code))
+		return fmt.Errorf("%w (%s): check the credentials in the Secret of the Provider, or name one there", ErrRefused, named(code))
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return fmt.Errorf("%w (%s): check the address of the Provider", ErrRefused, named(code))
 	default:

@@ -83,7 +83,7 @@ func TestAnswers(t *testing.T) {
 		"too many, until who knows":   {handler: answer(429, canary, "Retry-After", "NaN"), want: "the receiver answers HTTP 429 Too Many Requests", later: -1},
 		"down":                        {handler: answer(503, canary), want: "the receiver answers HTTP 503 Service Unavailable", later: -1},
 		"it redirects":                {handler: answer(302, canary, "Location", "http://127.0.0.1:1/"+canary), want: "message refused: it redirects (HTTP 302 Found), which is not followed: correct the address", is: messenger.ErrRefused},
-		"another token is needed":     {handler: answer(403, canary), want: "message refused (HTTP 403 Forbidden): check the credentials in the Secret of the Provider", is: messenger.ErrRefused},
+		"another token is needed":     {handler: answer(403, canary), want: "message refused (HTTP 403 Forbidden): check the credentials in the Secret of the Provider, or name one there", is: messenger.ErrRefused},
 		"nobody is there":             {handler: answer(404, canary), want: "message refused (HTTP 404 Not Found): check the address of the Provider", is: messenger.ErrRefused},
 		"no message of that type":     {handler: answer(400, canary), want: "message refused (HTTP 400 Bad Request): check the type and the address of the Provider", is: messenger.ErrRefused},
 		"Slack says no by a success":  {kind: "slack", handler: answer(200, `{"ok":false,"error":"`+canary+`"}`), want: "message refused: Slack refuses the message", is: messenger.ErrRefused},

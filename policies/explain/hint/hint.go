@@ -89,7 +89,11 @@ func (o Object) Ours() string {
 		return "the control plane acts on it by itself; what comes of it: flotilla tree " + of
 	case group == sourcev1.GroupVersion.Group && (o.Kind == sourcev1.GitRepositoryKind || o.Kind == sourcev1.OCIRepositoryKind || o.Kind == sourcev1.BucketKind || o.Kind == sourcev1.ExternalArtifactKind):
 		return "the control plane acts on it by itself; what comes of it: flotilla trace " + of
-	case group == notificationv1.GroupVersion.Group && (o.Kind == notificationv1.ReceiverKind || o.Kind == "Provider" || o.Kind == "Alert"):
+	case group == notificationv1.GroupVersion.Group && o.Kind == "Provider":
+		return "the control plane acts on it by itself; what it says of it stands at the Alerts that name it: flotilla events --for alert/NAME" + o.in()
+	case group == notificationv1.GroupVersion.Group && o.Kind == "Alert":
+		return "the control plane acts on it by itself; what it says of it: flotilla events --for " + of
+	case group == notificationv1.GroupVersion.Group && o.Kind == notificationv1.ReceiverKind:
 		return "the control plane acts on it by itself; what it says of it: flotilla describe " + of
 	case group == policyv1alpha1.GroupVersion.Group && o.Kind == "FederatedResourceQuota":
 		return "the control plane acts on it by itself; what is used of it: flotilla describe " + of

@@ -31,8 +31,8 @@ func TestHints(t *testing.T) {
 		"a Kustomization of ours":   {of("kustomize.toolkit.fluxcd.io/v1", "Kustomization").Ours(), "the control plane acts on it by itself; what comes of it: flotilla tree kustomization/web -n shop"},
 		"a source of ours":          {of("source.toolkit.fluxcd.io/v1", "GitRepository").Ours(), "the control plane acts on it by itself; what comes of it: flotilla trace gitrepository/web -n shop"},
 		"a Receiver of ours":        {of("notification.toolkit.fluxcd.io/v1", "Receiver").Ours(), "the control plane acts on it by itself; what it says of it: flotilla describe receiver/web -n shop"},
-		"an Alert of ours":          {of("notification.toolkit.fluxcd.io/v1beta3", "Alert").Ours(), "the control plane acts on it by itself; what it says of it: flotilla describe alert/web -n shop"},
-		"a Provider of ours":        {of("notification.toolkit.fluxcd.io/v1beta3", "Provider").Ours(), "the control plane acts on it by itself; what it says of it: flotilla describe provider/web -n shop"},
+		"an Alert of ours":          {of("notification.toolkit.fluxcd.io/v1beta3", "Alert").Ours(), "the control plane acts on it by itself; what it says of it: flotilla events --for alert/web -n shop"},
+		"a Provider of ours":        {of("notification.toolkit.fluxcd.io/v1beta3", "Provider").Ours(), "the control plane acts on it by itself; what it says of it stands at the Alerts that name it: flotilla events --for alert/NAME -n shop"},
 		"a quota of ours":           {of("policy.karmada.io/v1alpha1", "FederatedResourceQuota").Ours(), "the control plane acts on it by itself; what is used of it: flotilla describe federatedresourcequota/web -n shop"},
 		"any other policy":          {of("policy.karmada.io/v1alpha1", "OverridePolicy").Ours(), "the control plane acts on it by itself; flotilla explain of a template that it is about says what comes of it"},
 	} {

@@ -1,21 +1,42 @@
 // Package unsent finds Alerts and Providers of which nothing is sent, as the control plane does not serve what they name, or lacks it.
 //
-// In go Alerts and Providers; out comes what has no effect in them. It reads nothing and writes nothing.
+// In go Alerts with their Events, and Providers; out comes what has no effect in them, or keeps messages from arriving. Read takes them from the control plane; it writes nothing.
 package unsent
 
 import (
+	"fmt"
+	"strings"
+
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/alerting"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/message"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// Cause is a Provider or an Alert, and what in it has no effect.
+// Cause is a Provider or an Alert, and what in it has no effect, or, without a path, what keeps its messages from arriving.
 type Cause struct {
 	Kind, Namespace, Name string
 	alerting.Fault
+}
+
+// Says returns what is the matter.
+func (c Cause) Says() string {
+	if c.Path == "" {
+		return c.Message
+	}
+	return c.Path + ": " + c.Message
+}
+
+// Next returns what to do about it.
+func (c Cause) Next() string {
+	if c.Path == "" {
+		return fmt.Sprintf("put right what it says; the next message that arrives ends this: flotilla events --for alert/%s -n %s", c.Name, c.Namespace)
+	}
+	return fmt.Sprintf("correct it: flotilla edit %s %s -n %s", strings.ToLower(c.Kind), c.Name, c.Namespace)
 }
 
 // Alerts are those of a control plane, with their Providers. The zero value is empty.
@@ -24,6 +45,21 @@ type Alerts struct {
 	providers []*notificationv1beta3.Provider
 	// Blind says that Providers could not be read.
 	Blind bool
+	// last is the last Event of each Alert about its messages.
+	last map[client.ObjectKey]*corev1.Event
+}
+
+// Event adds an Event of an Alert.
+func (a *Alerts) Event(e *corev1.Event) {
+	key := client.ObjectKey{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
+	last := a.last[key]
+	if e.Reason != alerting.ReasonMessageNotSent && e.Reason != alerting.ReasonMessageSent || last != nil && e.LastTimestamp.Before(&last.LastTimestamp) {
+		return
+	}
+	if a.last == nil {
+		a.last = map[client.ObjectKey]*corev1.Event{}
+	}
+	a.last[key] = e
 }
 
 // Alert adds an Alert.
@@ -51,6 +87,9 @@ func (a *Alerts) Causes() []Cause {
 		}
 	}
 	for _, alert := range a.alerts {
+		if e := a.last[client.ObjectKeyFromObject(alert)]; e != nil && e.Reason == alerting.ReasonMessageNotSent {
+			out = append(out, Cause{notificationv1beta3.AlertKind, alert.Namespace, alert.Name, alerting.Fault{Message: e.Reason + ": " + excerpt.Line(e.Message)}})
+		}
 		add := func(fault alerting.Fault) {
 			out = append(out, Cause{notificationv1beta3.AlertKind, alert.Namespace, alert.Name, fault})
 		}

@@ -2,11 +2,13 @@ package unsent_test
 
 import (
 	"testing"
+	"time"
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unsent"
@@ -50,5 +52,39 @@ func TestProvidersThatNobodyMayRead(t *testing.T) {
 	a.Alert(&notificationv1beta3.Alert{Spec: notificationv1beta3.AlertSpec{ProviderRef: meta.LocalObjectReference{Name: "chat"}}})
 	if causes := a.Causes(); len(causes) != 0 {
 		t.Errorf("causes: %v", causes)
+	}
+}
+
+// TestMessagesThatDoNotArrive: the last Event of an Alert counts, in whatever order they are read.
+func TestMessagesThatDoNotArrive(t *testing.T) {
+	event := func(reason string, minute int) *corev1.Event {
+		return &corev1.Event{
+			InvolvedObject: corev1.ObjectReference{Kind: "Alert", Namespace: "shop", Name: "a"}, Reason: reason, Message: "HTTP 403;\nlost",
+			LastTimestamp: metav1.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC),
+		}
+	}
+	lost := []string{"MessageNotSent: HTTP 403; lost", "put right what it says; the next message that arrives ends this: flotilla events --for alert/a -n shop"}
+	for name, tc := range map[string]struct {
+		events []*corev1.Event
+		want   []string
+	}{
+		"one is lost":               {[]*corev1.Event{event("MessageNotSent", 1), event("AlertNotReady", 2)}, lost},
+		"one arrived since":         {[]*corev1.Event{event("MessageSent", 2), event("MessageNotSent", 1)}, nil},
+		"and one is lost once more": {[]*corev1.Event{event("MessageSent", 2), event("MessageNotSent", 3)}, lost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := unsent.Alerts{Blind: true}
+			a.Alert(&notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}})
+			for _, e := range tc.events {
+				a.Event(e)
+			}
+			var got []string
+			for _, c := range a.Causes() {
+				got = append(got, c.Says(), c.Next())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("says (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
