@@ -20,24 +20,16 @@ import (
 
 // refuseVerify returns an error for a spec by which nothing is verified, or less than somebody may think.
 func refuseVerify(verify *sourcev1.OCIRepositoryVerification) error {
-	stalled := func(text string) error { return loop.Stalled(sourcev1.VerificationError, errors.New(text)) }
 	switch {
 	case verify == nil:
 		return nil
 	case verify.Provider == provenance.Notation:
 		return refuseNotation(verify)
 	case verify.Provider != provenance.Cosign && verify.Provider != "":
-		return loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.verify.provider %s is not supported: sign with cosign or notation, and name that", verify.Provider))
-	case verify.SecretRef != nil && (verify.TrustedRootSecretRef != nil || len(verify.MatchOIDCIdentity) > 0):
-		return stalled("spec.verify has keys in secretRef, and identities or a trusted root: leave out the keys, or the others, which count without keys only")
-	case verify.SecretRef != nil:
-		return nil
-	case verify.TrustedRootSecretRef == nil:
-		return stalled("spec.verify without keys in secretRef needs a trusted root, and the one of the public Sigstore is not fetched: put its trusted_root.json, as cosign trusted-root create writes it, into a Secret, and name that in spec.verify.trustedRootSecretRef")
-	case len(verify.MatchOIDCIdentity) == 0:
-		return stalled("spec.verify without keys in secretRef, and without matchOIDCIdentity, would take what anybody signs: name the issuer and the subject of who may")
+		return loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.verify.provider %s is not supported yet: sign with cosign, and name that", verify.Provider))
+	default:
+		return refuseCosign(verify)
 	}
-	return nil
 }
 
 // trust reads the keys, or the trusted root, by which signatures count, if spec.verify asks for signatures.

@@ -33,6 +33,7 @@ func refused(l *linter, o *object, fields map[string]any) {
 			refuse(l, o, "metadata.annotations", err.Error())
 		}
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.OCIRepositoryKind) && read(&oci):
+		verified(l, o, oci.Spec.Verify)
 		if not, instead := unserved.Provider(oci.Spec); not {
 			refuse(l, o, "spec.provider", "is not supported yet: "+instead)
 		}
