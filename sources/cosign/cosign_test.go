@@ -87,7 +87,7 @@ func TestSignatures(t *testing.T) {
 	byKey, byRoot := keysOf(t, eve, ann), rootOf(t, ours, time.Hour, "^https://id.test$", "^https://git.test/app/")
 	atypical := strings.Replace(string(cosigner.Text(digest)), "cosign container image signature", "atomic container signature", 1)
 	const (
-		otherKey = "it has a signature, by none of the keys of the Secret, or of something else"
+		otherKey = "its signature is by no key of the Secret, or of another digest"
 		noLog    = "it has a signature that no log of the trusted root vouches for"
 	)
 	for name, tc := range map[string]struct {
@@ -227,7 +227,7 @@ func TestRoot(t *testing.T) {
 		delete(whole, field)
 		return must[[]byte](t)(json.Marshal(whole))
 	}
-	const begins = "invalid public keys: "
+	const begins = "invalid trusted root: "
 	got := map[string]string{}
 	for name, content := range map[string][]byte{
 		"a root": text, "nothing": nil, "something else": []byte(`{"mediaType":"x"}`), "too much": make([]byte, 1<<20),

@@ -19,19 +19,29 @@ func ParseRoot(secret map[string][]byte, identities []provenance.Matcher) (*Trus
 	text := secret[RootKey]
 	switch {
 	case len(text) == 0:
-		return &Trust{}, fmt.Errorf("%w: it has no key %s", ErrKeys, RootKey)
+		return &Trust{}, badRoot("it has no key %s", RootKey)
 	case len(text) > maxRoot:
-		return &Trust{}, fmt.Errorf("%w: %s has more than %d bytes", ErrKeys, RootKey, maxRoot)
+		return &Trust{}, badRoot("%s has more than %d bytes", RootKey, maxRoot)
 	}
 	trusted, err := root.NewTrustedRootFromJSON(text)
 	if err != nil {
-		return &Trust{}, fmt.Errorf("%w: %s is no trusted root of Sigstore, as cosign trusted-root create writes it", ErrKeys, RootKey)
+		return &Trust{}, badRoot("%s is no trusted root of Sigstore, as cosign trusted-root create writes it", RootKey)
 	}
 	switch {
 	case len(trusted.FulcioCertificateAuthorities()) == 0:
-		return &Trust{}, fmt.Errorf("%w: %s has no certificate authority, so that it vouches for nobody", ErrKeys, RootKey)
+		return &Trust{}, badRoot("%s has no certificate authority, so that it vouches for nobody", RootKey)
 	case len(trusted.RekorLogs()) == 0:
-		return &Trust{}, fmt.Errorf("%w: %s has no transparency log, which has to have each signature", ErrKeys, RootKey)
+		return &Trust{}, badRoot("%s has no transparency log, which has to have each signature", RootKey)
 	}
 	return &Trust{root: trusted, fingerprint: fingerprint(text), identities: identities}, nil
 }
+
+// rootError is an ErrKeys about a trusted root.
+type rootError struct{ text string }
+
+func badRoot(format string, args ...any) error { return rootError{fmt.Sprintf(format, args...)} }
+
+func (e rootError) Error() string { return "invalid trusted root: " + e.text }
+
+// Is reports that it is an ErrKeys.
+func (rootError) Is(target error) bool { return target == ErrKeys }

@@ -109,7 +109,7 @@ func (t *Trust) judge(entity verify.SignedEntity, artifact verify.ArtifactPolicy
 	return provenance.ArtifactSignature{}, nil, errOtherKey
 }
 
-var errOtherKey = refused("it has a signature, by none of the keys of the Secret, or of something else")
+var errOtherKey = refused("its signature is by no key of the Secret, or of another digest")
 
 func signedBy(k key) provenance.ArtifactSignature {
 	return provenance.ArtifactSignature{Signature: provenance.Signature{Key: k.fingerprint, Name: k.name}}

@@ -177,7 +177,7 @@ func TestVerifyByKeys(t *testing.T) {
 	const (
 		gone     = "the Secret shop/signers of spec.verify.secretRef is not there: create it with the public keys whose signatures count"
 		unsigned = "latest@DIGEST is not verified: it has no signature of cosign"
-		otherKey = "latest@DIGEST is not verified: it has a signature, by none of the keys of the Secret, or of something else"
+		otherKey = "latest@DIGEST is not verified: its signature is by no key of the Secret, or of another digest"
 		mistaken = "Secret shop/signers: invalid public keys: key b.pub: it is no public key in PEM, as cosign public-key prints it"
 	)
 	by := func(name string) string { return "verified: artifact signed by the key " + name + " (KEY)" }
@@ -212,7 +212,7 @@ func TestVerifyByKeys(t *testing.T) {
 		}, outcome{refused, mistaken, "three", false}},
 		{"the key is back", func() { b.keys(map[string]cosigner.Key{"ann.pub": ann}) }, outcome{verified, by("ann.pub"), "three", true}},
 		{"nothing is asked for any more", func() { asks(nil) }, outcome{plainly, "", "three", true}},
-		{"an identity is, in place of a key", func() { asks(byIdentity(".")) }, outcome{refused, "Secret shop/signers: invalid public keys: it has no key trusted_root.json", "three", false}},
+		{"an identity is, in place of a key", func() { asks(byIdentity(".")) }, outcome{refused, "Secret shop/signers: invalid trusted root: it has no key trusted_root.json", "three", false}},
 	})
 }
 
