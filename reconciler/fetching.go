@@ -24,25 +24,25 @@ func (f *fleet) inUse(kind string) func(context.Context, client.ObjectKey) ([]ar
 }
 
 func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{
-		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.GitRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+	return repository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, repository.Options{
+		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.GitRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
 func registerOCIRepository(_ context.Context, f *fleet) error {
-	return ocirepository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, ocirepository.Options{
-		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.OCIRepositoryKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+	return ocirepository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, ocirepository.Options{
+		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.OCIRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
 func registerBucket(_ context.Context, f *fleet) error {
-	return bucket.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, bucket.Options{
-		Servers: s3.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.BucketKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+	return bucket.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, bucket.Options{
+		Servers: s3.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.BucketKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
 func registerExternalArtifact(_ context.Context, f *fleet) error {
-	return externalartifact.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, externalartifact.Options{
-		Downloads: download.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.ExternalArtifactKind), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+	return externalartifact.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, externalartifact.Options{
+		Downloads: download.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.ExternalArtifactKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }

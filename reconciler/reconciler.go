@@ -283,21 +283,9 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	return f, mgr.Add(f.registry)
 }
 
-func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, repository.Options{
-		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.GitRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
-	}).Register(f.mgr)
-}
-
 func registerReceiver(_ context.Context, f *fleet) error {
 	return receiver.New(f.inherited.Client(f.mgr.GetClient()), receiver.Options{
 		Address: f.opts.Network.Webhooks, Egress: f.opts.Network.Egress, AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Metrics: f.opts.Metrics,
-	}).Register(f.mgr)
-}
-
-func registerOCIRepository(_ context.Context, f *fleet) error {
-	return ocirepository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, ocirepository.Options{
-		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, sourcev1.OCIRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 

@@ -181,7 +181,7 @@ func (r *Reconciler) provider(ctx context.Context, s *state) (loop.Next, error) 
 	default:
 		s.purpose, s.silent = alerting.PurposeOf(provider.Spec.Type), provider.Spec.Suspend
 		for _, fault := range message.OfProvider(provider) {
-			s.faults = append(s.faults, "the Provider "+key.Name+": "+fault.Path+": "+fault.Message)
+			s.faults = append(s.faults, "the Provider "+key.Name+": "+fault.Path+": "+r.opts.Secrets.Hide(provider, fault.Message))
 		}
 	}
 	return loop.Next{}, nil

@@ -191,9 +191,9 @@ func TestMessages(t *testing.T) {
 				alertTo("d", "sign"), providerOf("chat", "generic"), providerOf("pager", "opsgenie"), providerOf("sign", "generic-hmac")},
 			report: func(w *world) {},
 			events: []string{
-				"a: ProviderNotReady: the Provider cht does not exist (did you mean chat?): create it, or correct spec.providerRef; spec.eventSources[0].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Kustomization",
+				"a: ProviderNotReady: the Provider cht does not exist (did you mean chat?): create it, or correct spec.providerRef; spec.eventSources[0].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization",
 				"b: ProviderNotReady: the Provider pager: spec.type: opsgenie is not served yet, and nothing is sent: use one of alertmanager, discord, generic, generic-hmac, githubdispatch, googlechat, grafana, matrix, msteams, pagerduty, slack",
-				"c: AlertNotReady: spec.eventSources[0].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Kustomization",
+				"c: AlertNotReady: spec.eventSources[0].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization",
 				"d: ProviderNotReady: the Provider sign: spec.secretRef: it names no Secret, and generic-hmac needs one: create it with the key token, and name it here",
 			},
 		},

@@ -45,6 +45,8 @@ type Options struct {
 	InUse func(ctx context.Context, source client.ObjectKey) ([]artifact.Used, error)
 	// Places limits concurrent work across tenants and is shared with the other loops; if it is nil, this loop has its own.
 	Places *places.Places
+	// Clean returns an error without what may not be told of an object, for the log; nil returns it as it is.
+	Clean func(of client.Object, err error) error
 	// Metrics is where the loop's metrics are registered; it may be nil.
 	Metrics prometheus.Registerer
 	// Jitter varies intervals, so that sources created at the same time are not read at the same time. Default plus or minus
@@ -80,6 +82,9 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	}
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
+	}
+	if opts.Clean == nil {
+		opts.Clean = func(_ client.Object, err error) error { return err }
 	}
 	if opts.InUse == nil {
 		opts.InUse = func(context.Context, client.ObjectKey) ([]artifact.Used, error) { return nil, nil }
@@ -166,7 +171,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		return reconcile.Result{}, reportErr
 	}
 	next.After = r.opts.Jitter(s.interval)
-	return result(next, err)
+	return result(next, r.opts.Clean(s.object, err))
 }
 
 // result returns when to look again.

@@ -47,6 +47,8 @@ type Options struct {
 	InUse func(ctx context.Context, source client.ObjectKey) ([]artifact.Used, error)
 	// Places limits concurrent work across tenants and is shared with the other loops; if it is nil, this loop has its own.
 	Places *places.Places
+	// Clean returns an error without what may not be told of an object, for the log; nil returns it as it is.
+	Clean func(of client.Object, err error) error
 	// Metrics is where the loop's metrics are registered; it may be nil.
 	Metrics prometheus.Registerer
 	// Jitter varies intervals. Default plus or minus 5 %.
@@ -82,6 +84,9 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	}
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
+	}
+	if opts.Clean == nil {
+		opts.Clean = func(_ client.Object, err error) error { return err }
 	}
 	if opts.InUse == nil {
 		opts.InUse = func(context.Context, client.ObjectKey) ([]artifact.Used, error) { return nil, nil }
@@ -178,5 +183,5 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if errors.Is(err, egress.ErrNotAllowed) { // the name may resolve to another address by then
 		return reconcile.Result{RequeueAfter: fetching.LastRetry}, nil
 	}
-	return loop.Result(next, err)
+	return loop.Result(next, r.opts.Clean(s.object, err))
 }

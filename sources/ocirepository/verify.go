@@ -26,7 +26,7 @@ func refuseVerify(verify *sourcev1.OCIRepositoryVerification) error {
 	case verify.Provider == provenance.Notation:
 		return refuseNotation(verify)
 	case verify.Provider != provenance.Cosign && verify.Provider != "":
-		return loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.verify.provider %s is not supported yet: sign with cosign, and name that", verify.Provider))
+		return loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.verify.provider %s is not supported: sign with cosign or notation, and name that", verify.Provider))
 	default:
 		return refuseCosign(verify)
 	}

@@ -49,7 +49,7 @@ spec: {providerRef: {name: chat}, eventSources: [{kind: GitRepository, name: fle
 	want := []string{
 		"a.yaml:5: warning: Provider shop/pager: spec.type: opsgenie is not served yet, and nothing is sent: use one of alertmanager, discord, generic, generic-hmac, githubdispatch, googlechat, grafana, matrix, msteams, pagerduty, slack",
 		"a.yaml:11: warning: Alert shop/a: spec.providerRef: the Provider pagre is not in these files, and nothing is sent without it (did you mean pager?): add it, or ignore this if it is elsewhere",
-		"a.yaml:12: warning: Alert shop/a: spec.eventSources[1].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Kustomization",
+		"a.yaml:12: warning: Alert shop/a: spec.eventSources[1].kind: HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization",
 		`a.yaml:13: warning: Alert shop/a: spec.exclusionList[1]: "(" counts for nothing, as it is no regular expression: missing closing )`,
 		"a.yaml:18: warning: Provider ops/room: spec.channel: it needs spec.channel, the ID of a room such as !abc:matrix.org",
 	}

@@ -37,7 +37,7 @@ func TestWhatIsNotSent(t *testing.T) {
 	want := []unsent.Cause{
 		{Kind: "Provider", Namespace: "shop", Name: "pager", Fault: alerting.Fault{Path: "spec.type", Message: "opsgenie is not served yet, and nothing is sent: use one of alertmanager, discord, generic, generic-hmac, githubdispatch, googlechat, grafana, matrix, msteams, pagerduty, slack"}},
 		{Kind: "Provider", Namespace: "shop", Name: "nowhere", Fault: alerting.Fault{Path: "spec.address", Message: "it has no address: set spec.address, or the key address of its Secret"}},
-		{Kind: "Alert", Namespace: "shop", Name: "helm", Fault: alerting.Fault{Path: "spec.eventSources[0].kind", Message: "HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Kustomization"}},
+		{Kind: "Alert", Namespace: "shop", Name: "helm", Fault: alerting.Fault{Path: "spec.eventSources[0].kind", Message: "HelmRelease is not served yet, and has no events: use GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization"}},
 		{Kind: "Alert", Namespace: "shop", Name: "lost", Fault: alerting.Fault{Path: "spec.providerRef", Message: "the Provider chta does not exist, and nothing is sent (did you mean chat?): create it, or correct the name"}},
 		{Kind: "Alert", Namespace: "shop", Name: "lost", Fault: alerting.Fault{Path: "spec.exclusionList[0]", Message: `"(" counts for nothing, as it is no regular expression: missing closing )`}},
 	}
