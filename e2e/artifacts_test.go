@@ -102,10 +102,10 @@ func TestArtifactsOfEither(t *testing.T) {
 			{args: "pull artifact oci://" + host + "/fleet:ours --output " + t.TempDir(), want: []string{`main@sha1:1`, `content extracted`}},
 		})
 		for args, want := range map[string]string{
-			"diff artifact oci://" + host + "/fleet:theirs -f " + dir:                          "no difference",
-			"list artifacts oci://" + host + "/fleet --filter-regex more":                      ours,
-			"pull artifact oci://" + host + "/fleet:theirs -o " + filepath.Join(dir, "pulled"): "pulled 2 files",
-			"tag artifact oci://" + host + "/fleet:theirs --tag production":                    "tagged",
+			"diff artifact oci://" + host + "/fleet:theirs -f " + dir:                                  "no difference",
+			"list artifacts oci://" + host + "/fleet --filter-regex more":                              ours,
+			"pull artifact oci://" + host + "/fleet:theirs -o " + filepath.Join(t.TempDir(), "pulled"): "pulled 2 files",
+			"tag artifact oci://" + host + "/fleet:theirs --tag production":                            "tagged",
 		} {
 			if out := the.Flotilla(t, strings.Fields(args)...); !strings.Contains(out, want) {
 				t.Errorf("%s: flotilla %s does not print %q; it prints:\n%s", name, args, want, out)
