@@ -363,3 +363,62 @@ func applied(w *workv1alpha1.Work) bool {
 	}
 	return false
 }
+
+// TestAClaimThatIsWantedAgain: a claim is deleted while its clusters do not answer, and is there again before they do. It stays in
+// them as it was, with its data, in those that it is placed in and in others.
+func TestAClaimThatIsWantedAgain(t *testing.T) {
+	m := newMovesWith(t, registerVolumes)
+	ns := m.hub.Namespace(t)
+	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: policyv1alpha1.PropagationSpec{
+		ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "PersistentVolumeClaim"}},
+		Placement:         policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{from, to}}},
+	}}
+	template := func() *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: claim}, Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}}
+	}
+	m.check(m.hub.Hub.Create(t.Context(), policy))
+	m.check(m.hub.Hub.Create(t.Context(), template()))
+	was := map[string]*types.UID{from: new(types.UID), to: new(types.UID)}
+	for cluster, uid := range was {
+		m.eventually(cluster+" has the claim", func() error { return m.hasClaim(cluster, ns, uid) })
+	}
+
+	m.check((*m.loops)())
+	*m.loops = m.hub.StartLoops(t, func(ctx context.Context, mgr ctrl.Manager) error {
+		return reconciler.Register(ctx, mgr, reconciler.Options{Controllers: []string{"template", "scheduler", "binding", "namespace", "cluster"}})
+	})
+	m.check(m.hub.Hub.Delete(t.Context(), template()))
+	for cluster := range was {
+		m.eventually("its Work in "+cluster+" waits to take it along", func() error {
+			w := m.claimWork(cluster, ns)
+			if w == nil || w.DeletionTimestamp == nil || w.Annotations[workv1alpha2.TemplateGoneAnnotation] == "" {
+				return fmt.Errorf("it is %+v", w)
+			}
+			return nil
+		})
+	}
+	m.edit(ns, affinity(to))
+	m.check(m.hub.Hub.Create(t.Context(), template()))
+	for cluster := range was {
+		m.eventually("its Work in "+cluster+" leaves it there", func() error {
+			if w := m.claimWork(cluster, ns); w == nil || w.Annotations[workv1alpha2.TemplateGoneAnnotation] != "" {
+				return fmt.Errorf("it is %+v", w)
+			}
+			return nil
+		})
+	}
+	m.restart()
+	m.eventually("it is carried to the one cluster again", func() error {
+		if w := m.claimWork(to, ns); w == nil || w.DeletionTimestamp != nil {
+			return fmt.Errorf("its Work is %+v", w)
+		}
+		return nil
+	})
+	m.eventually("the other one says that it stays", func() error { return m.keeps(from, ns, true) })
+	for cluster, uid := range was {
+		m.same(cluster, ns, *uid)
+	}
+}

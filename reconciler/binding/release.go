@@ -16,6 +16,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -41,22 +42,45 @@ func (p releaser) release(ctx context.Context, w *workv1alpha1.Work) error {
 	if err != nil || !gone {
 		return err
 	}
+	return p.annotate(ctx, w, template, "the template of a claim is gone: it goes with its work")
+}
+
+// annotate says which template of a Work is gone; nil for none.
+func (p releaser) annotate(ctx context.Context, w *workv1alpha1.Work, template any, says string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": w.UID, "annotations": map[string]string{workv1alpha2.TemplateGoneAnnotation: string(template)}, // of this Work, not of a later one of its name
+		"uid": w.UID, "annotations": map[string]any{workv1alpha2.TemplateGoneAnnotation: template}, // of this Work, not of a later one of its name
 	}})
 	if err != nil {
-		return fmt.Errorf("release the claim of work %s/%s: %w", w.Namespace, w.Name, err)
+		return fmt.Errorf("say of work %s/%s that %s: %w", w.Namespace, w.Name, says, err)
 	}
-	released := w.DeepCopy()
-	switch err := p.hub.Patch(ctx, released, client.RawPatch(types.MergePatchType, patch)); {
+	annotated := w.DeepCopy()
+	switch err := p.hub.Patch(ctx, annotated, client.RawPatch(types.MergePatchType, patch)); {
 	case bindings.IsStale(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("release the claim of work %s/%s: %w", w.Namespace, w.Name, err)
+		return fmt.Errorf("say of work %s/%s that %s: %w", w.Namespace, w.Name, says, err)
 	}
-	p.written.Wrote(released)
-	log.FromContext(ctx).Info("the template of a claim is gone: it goes with its work", "namespace", w.Namespace, "work", w.Name)
+	p.written.Wrote(annotated)
+	log.FromContext(ctx).Info(says, "namespace", w.Namespace, "work", w.Name)
 	return nil
+}
+
+// withhold takes back that the claims of a binding's name may go, where the template is there again and a Work has not been able
+// to take its claim along yet, as its cluster is away: the claim stays there with its data, and what asks for it there again takes it over.
+func (p writer) withhold(ctx context.Context, s *state) (loop.Next, error) {
+	if !volumes.IsVolumeClaim(s.template.GroupVersionKind().GroupKind()) || s.template.GetDeletionTimestamp() != nil {
+		return loop.Next{}, nil
+	}
+	works, err := p.released(ctx, s.key)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	for _, w := range works {
+		if err := p.claims.annotate(ctx, w, nil, "the template of a claim is there again: it stays"); err != nil {
+			return loop.Next{}, err
+		}
+	}
+	return loop.Next{}, nil
 }
 
 // isGone reports whether the claim that is the template of a Work was deleted on the control plane. A new claim of the

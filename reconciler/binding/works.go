@@ -48,6 +48,17 @@ func (s *workLister) left(ctx context.Context, gone client.ObjectKey) ([]*workv1
 	}), err
 }
 
+// released returns the Works that name a binding, are being deleted, and may take a claim along as its template was gone.
+func (s *workLister) released(ctx context.Context, binding client.ObjectKey) ([]*workv1alpha1.Work, error) {
+	works, err := s.list(ctx, client.MatchingFields{bindings.WorksByOwner: binding.String()}, func(w *workv1alpha1.Work) bool {
+		key, ok := bindings.OwnerOf(w)
+		return ok && key == binding
+	})
+	return slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
+		return !s.written.Leaving(w) || w.Annotations[workv1alpha2.TemplateGoneAnnotation] == ""
+	}), err
+}
+
 // list returns the cached Works that the index finds, in their latest version,
 // and those written but not cached yet that match.
 func (s *workLister) list(ctx context.Context, index client.MatchingFields, match func(*workv1alpha1.Work) bool) ([]*workv1alpha1.Work, error) {
