@@ -33,8 +33,8 @@ flotilla push artifact would push it: a line for each. Files count, and whether 
 not how they are packed.
 
 The exit code is 0 if there is no difference, 1 if there is one, and 2 if it is not known.`,
-		Example: `  flotilla diff artifact oci://ghcr.io/acme/fleet:production -f deploy/
-  flotilla diff artifact oci://ghcr.io/acme/fleet:v1 -f . -o json`,
+		Example: `  flotilla diff artifact oci://registry.example.com/acme/fleet:production -f deploy/
+  flotilla diff artifact oci://registry.example.com/acme/fleet:v1 -f . -o json`,
 		Args: command.Exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())

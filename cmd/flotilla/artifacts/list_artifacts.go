@@ -34,9 +34,9 @@ func newListArtifactsCommand(now clock.Clock) *cobra.Command {
 		Long: `List the tags of a repository of a container registry, with the digest that each leads to,
 where that comes from, and which revision it is of. Tags that stand for signatures are
 left out. Each costs two requests: filter where there are many.`,
-		Example: `  flotilla list artifacts oci://ghcr.io/acme/fleet
-  flotilla list artifacts oci://ghcr.io/acme/fleet --filter-semver ">=1.2.0"
-  flotilla list artifacts oci://ghcr.io/acme/fleet --filter-regex "^prod-" -o json`,
+		Example: `  flotilla list artifacts oci://registry.example.com/acme/fleet
+  flotilla list artifacts oci://registry.example.com/acme/fleet --filter-semver ">=1.2.0"
+  flotilla list artifacts oci://registry.example.com/acme/fleet --filter-regex "^prod-" -o json`,
 		Args: command.Exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], cmd.OutOrStdout()) },
 	}

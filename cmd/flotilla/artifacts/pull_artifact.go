@@ -36,8 +36,8 @@ all. In one that exists files are replaced, each at once, and others stay.
 What the tag leads to is asked for once, and what has another digest is refused. So are
 names that lead out of the folder, devices, and more than an OCIRepository takes: 10,000
 files, 50 MiB. Symbolic links are left out.`,
-		Example: `  flotilla pull artifact oci://ghcr.io/acme/fleet:production -o deploy/
-  flotilla pull artifact oci://ghcr.io/acme/fleet@sha256:… -o /tmp/fleet --creds "acme:$TOKEN"`,
+		Example: `  flotilla pull artifact oci://registry.example.com/acme/fleet:production -o deploy/
+  flotilla pull artifact oci://registry.example.com/acme/fleet@sha256:… -o /tmp/fleet --creds "acme:$TOKEN"`,
 		Args: command.Exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], cmd.OutOrStdout()) },
 	}

@@ -45,11 +45,11 @@ may speak HTTP; another that does needs --insecure-registry.
 --sign signs the artifact as cosign does with a private key (cosign generate-key-pair),
 whose password is in $COSIGN_PASSWORD. spec.verify of an OCIRepository asks for that.
 Signatures without a key, by an identity, take cosign itself and a network.`,
-		Example: `  flotilla push artifact oci://ghcr.io/acme/fleet:production -f deploy/ \
+		Example: `  flotilla push artifact oci://registry.example.com/acme/fleet:production -f deploy/ \
     --source="$(git config --get remote.origin.url)" \
     --revision="main@sha1:$(git rev-parse HEAD)"
-  kustomize build . | flotilla push artifact oci://ghcr.io/acme/fleet:v1 -f - --source=https://git.test/fleet --revision=v1
-  COSIGN_PASSWORD=… flotilla push artifact oci://ghcr.io/acme/fleet:v1 -f . --source=… --revision=… --sign --key cosign.key
+  kustomize build . | flotilla push artifact oci://registry.example.com/acme/fleet:v1 -f - --source=https://git.test/fleet --revision=v1
+  COSIGN_PASSWORD=… flotilla push artifact oci://registry.example.com/acme/fleet:v1 -f . --source=… --revision=… --sign --key cosign.key
   flotilla push artifact oci://localhost:5000/fleet:v1 -f . --source=… --revision=… --reproducible -o json`,
 		Args: command.Exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,8 +30,8 @@ func newTagArtifactCommand(now clock.Clock) *cobra.Command {
 		Long: `Have tags lead to an artifact that is in the registry already: nothing is pulled, and
 nothing of it is pushed again. A tag that led elsewhere moves; OCIRepositories that
 follow it fetch the artifact.`,
-		Example: `  flotilla tag artifact oci://ghcr.io/acme/fleet:v1.2.0 --tag production
-  flotilla tag artifact oci://ghcr.io/acme/fleet@sha256:… --tag canary --tag latest`,
+		Example: `  flotilla tag artifact oci://registry.example.com/acme/fleet:v1.2.0 --tag production
+  flotilla tag artifact oci://registry.example.com/acme/fleet@sha256:… --tag canary --tag latest`,
 		Args: command.Exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], cmd.OutOrStdout()) },
 	}
