@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +18,62 @@ import (
 
 	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
+	"github.com/flotilla-io/flotilla/internal/s3server"
 )
 
 // The keys of servers of buckets.
 const accessKey, secretKey = "fleet-access", "fleet-secret-key"
+
+// TestFluxAndBuckets works with a bucket by the real command line of Flux, and shows it by ours.
+func TestFluxAndBuckets(t *testing.T) {
+	f := flux{t: t, binary: built(t, fluxProgram), namespace: fleet.NameOf(t), cache: t.TempDir()}
+	bucket := s3server.New("fleet", accessKey)
+	server := httptest.NewServer(bucket)
+	t.Cleanup(server.Close)
+	host := server.Listener.Addr().String()
+	the.Apply(t, fmt.Sprintf(inRegistry, f.namespace))
+	t.Cleanup(func() { the.unfollow(t, f.namespace) })
+	put := func(image string) {
+		bucket.Put(map[string]string{"app/web.yaml": fmt.Sprintf(byHandApp, f.namespace, image)})
+	}
+	put("nginx:1.29")
+	const revision = `sha256:[0-9a-f]{64}`
+	f.check([]fluxStep{
+		{args: "create source bucket src -n NAMESPACE --insecure --bucket-name=fleet --endpoint=" + host + " --access-key=" + accessKey + " --secret-key=" + secretKey + " --interval=1h",
+			want: []string{`✔ authentication configured`, `✔ Bucket source reconciliation completed`, `✔ fetched revision: ` + revision}},
+		{args: "create kustomization app -n NAMESPACE --source=Bucket/src --path=./app --interval=1h --prune=true",
+			want: []string{`✔ Kustomization app is ready`, `✔ applied revision ` + revision}},
+		{args: "get sources bucket -n NAMESPACE", want: []string{`^src\s+sha256:[0-9a-f]{8}\s+False\s+True\s+stored artifact: revision 'sha256:[0-9a-f]{8}'`}},
+		{args: "get sources all -n NAMESPACE", want: []string{`^bucket/src\s+sha256:[0-9a-f]{8}`}},
+		{args: "trace deployment web -n NAMESPACE", want: []string{`^Kustomization:\s+app$`}},
+		{args: "export source bucket src -n NAMESPACE", want: []string{`^kind: Bucket$`, `^  bucketName: fleet$`}},
+		{args: "stats -n NAMESPACE", want: []string{`^Bucket\s+1\s+0\s+0`}},
+	})
+	put("nginx:1.30")
+	f.check([]fluxStep{
+		{args: "reconcile source bucket src -n NAMESPACE", want: []string{`✔ fetched revision ` + revision}},
+		{args: "reconcile kustomization app --with-source -n NAMESPACE", want: []string{`✔ applied revision ` + revision}},
+	})
+	for _, step := range []struct{ args, want string }{
+		{"status -n " + f.namespace, "http://" + host + "/fleet"},
+		{"trace deployment/web -n " + f.namespace, "Bucket " + f.namespace + "/src"},
+		{"trace bucket/src -n " + f.namespace, "all objects"},
+		{"suspend source bucket src -n " + f.namespace, "suspended"},
+		{"status -n " + f.namespace, "no object is fetched"},
+		{"resume source bucket src -n " + f.namespace, "resumed"},
+		{"reconcile source bucket src -n " + f.namespace, "fetched revision sha256:"},
+	} {
+		if out := the.Flotilla(t, strings.Fields(step.args)...); !strings.Contains(out, step.want) {
+			t.Errorf("flotilla %s does not print %q; it prints:\n%s", step.args, step.want, out)
+		}
+	}
+	f.check([]fluxStep{
+		{args: "suspend source bucket src -n NAMESPACE", want: []string{`suspended`}},
+		{args: "resume source bucket src -n NAMESPACE", want: []string{`fetched revision ` + revision}},
+		{args: "delete kustomization app -n NAMESPACE --silent", want: []string{`✔ kustomization deleted`}},
+		{args: "delete source bucket src -n NAMESPACE --silent", want: []string{`✔ source bucket deleted`}},
+	})
+}
 
 // buildBuckets builds a real server of S3 out of its own module and returns the program. It is compiled as the programs are, so
 // that what they share is compiled once.
