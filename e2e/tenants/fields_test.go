@@ -130,7 +130,7 @@ func fields(addresses []string) []field {
 		{path: "OCIRepository spec.serviceAccountName", over: accounts, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  serviceAccountName: TARGET\n"},
 		{path: "OCIRepository spec.verify.secretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, secretRef: {name: TARGET}}\n"},
 		{path: "OCIRepository spec.verify.trustedRootSecretRef", over: files, manifest: pulled + "  url: oci://127.0.0.1:1/src\n  verify: {provider: cosign, matchOIDCIdentity: [{issuer: '.*', subject: '.*'}], trustedRootSecretRef: {name: TARGET}}\n"},
-		{path: "Bucket spec.endpoint", over: addresses, manifest: listed + "  endpoint: TARGET\n"},
+		{path: "Bucket spec.endpoint", over: addresses, manifest: listed + "  endpoint: 'TARGET'\n"},
 		{path: "Bucket spec.secretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  secretRef: {name: TARGET}\n"},
 		{path: "Bucket spec.certSecretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  certSecretRef: {name: TARGET}\n"},
 		{path: "Bucket spec.proxySecretRef", over: files, manifest: listed + "  endpoint: 127.0.0.1:1\n  proxySecretRef: {name: TARGET}\n"},

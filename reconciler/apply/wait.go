@@ -105,7 +105,10 @@ func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Nex
 		return loop.Next{}, nil
 	case len(pending) == 0 && len(silent) > 0:
 		s.waiting = wait{text: "Applied revision " + s.source.revision + "; health is not known: " + health.List(silent, namedUnhealthy), silent: true}
-		return loop.Next{After: silentPause(s)}, nil
+		if health.ToldSilent(s.ks) {
+			return loop.Next{After: silentCheck}, nil
+		}
+		return loop.Next{After: soon}, nil // who is told that a cluster is back goes by the status, which does not say yet what is waited for
 	case len(pending) == 0:
 		return loop.Next{}, nil
 	}
@@ -119,15 +122,6 @@ func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Nex
 		s.waiting.text += health.Waits(pending, ready.Message)
 	}
 	return loop.Next{After: min(left, healthPoll)}, nil
-}
-
-// silentPause is the pause before looking again at what runs in silent clusters. It is short for one that does not say yet that
-// it waits for them: who is told that a cluster is back goes by the status, and this run has not written that.
-func silentPause(s *state) time.Duration {
-	if ready := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.ReadyCondition); ready != nil && ready.Reason == health.ReasonClusterSilent {
-		return silentCheck
-	}
-	return soon
 }
 
 // unhealthyError returns an error that names what is unhealthy. As long as these are
