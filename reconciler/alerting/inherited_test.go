@@ -25,7 +25,7 @@ func TestWhatAProviderHasOfSecretsIsNotTold(t *testing.T) {
 		w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", "x")
 		settled(time.Minute)
 		_, events := w.took()
-		want := []string{"a: MessageNotSent: the Provider chat is not told of events: no such host ***; each message is tried for a while"}
+		want := []string{"a: MessageNotSent: the Provider chat is not told of events: no such host ***; each message is tried for 15 minutes"}
 		if diff := cmp.Diff(want, events); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}

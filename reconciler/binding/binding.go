@@ -132,11 +132,11 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, gone: r.gate.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	freshness := newFreshness(opts.Clock, opts.StaleFor)
-	write := writer{hub: hub, claims: releaser{hub: hub, live: live, written: works.written, clock: opts.Clock}, events: events, find: works.find, released: works.released, cluster: works.cluster, written: works.written, own: own, freshness: freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	write := writer{hub: hub, claims: releaser{hub: hub, live: live, released: works.released, written: works.written, clock: opts.Clock}, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, freshness: freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	r.works, r.freshness = works, freshness
 	render := renderer{cluster: works.cluster, overrides: r.gate.overrides, interpreter: interp, quotas: r.quotasOf}
 	itself := bindingWriter{hub: hub, own: own}
-	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, write.withhold, r.gate.notPruned, write.depart, r.gate.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
+	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, write.claims.withhold, r.gate.notPruned, write.depart, r.gate.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
 	return r
 }
 

@@ -24,10 +24,11 @@ import (
 
 // releaser annotates the Works of volume claims that may be deleted along with their Works.
 type releaser struct {
-	hub     client.Writer
-	live    client.Reader
-	written *writecache.Cache[*workv1alpha1.Work]
-	clock   clock.PassiveClock
+	hub      client.Writer
+	live     client.Reader
+	released func(ctx context.Context, binding client.ObjectKey) ([]*workv1alpha1.Work, error)
+	written  *writecache.Cache[*workv1alpha1.Work]
+	clock    clock.PassiveClock
 }
 
 // release annotates the Work of a volume claim if a read from the control plane itself shows that the claim's
@@ -67,7 +68,7 @@ func (p releaser) annotate(ctx context.Context, w *workv1alpha1.Work, template a
 
 // withhold takes back that the claims of a binding's name may go, where the template is there again and a Work has not been able
 // to take its claim along yet, as its cluster is away: the claim stays there with its data, and what asks for it there again takes it over.
-func (p writer) withhold(ctx context.Context, s *state) (loop.Next, error) {
+func (p releaser) withhold(ctx context.Context, s *state) (loop.Next, error) {
 	if !volumes.IsVolumeClaim(s.template.GroupVersionKind().GroupKind()) || s.template.GetDeletionTimestamp() != nil {
 		return loop.Next{}, nil
 	}
@@ -76,7 +77,7 @@ func (p writer) withhold(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	for _, w := range works {
-		if err := p.claims.annotate(ctx, w, nil, "the template of a claim is there again: it stays"); err != nil {
+		if err := p.annotate(ctx, w, nil, "the template of a claim is there again: it stays"); err != nil {
 			return loop.Next{}, err
 		}
 	}

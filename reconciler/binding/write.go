@@ -41,7 +41,6 @@ type writer struct {
 	claims    releaser
 	events    loop.Recorder
 	find      func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
-	released  func(ctx context.Context, binding client.ObjectKey) ([]*workv1alpha1.Work, error)
 	cluster   func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
 	written   *writecache.Cache[*workv1alpha1.Work]
 	own       *writecache.Cache[workv1alpha2.Binding]

@@ -88,7 +88,7 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) (out
 		taken[alert.Spec.ProviderRef.Name] = true
 		t, found, err := a.target(ctx, ks, alert)
 		switch {
-		case errors.Is(err, errNoProvider):
+		case ofAlert(err):
 			fault = a.secrets.Clean(alert, err)
 		case err != nil:
 			return nil, nil, err
