@@ -1,9 +1,9 @@
 package reconciler_test
 
 import (
-	"flag"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -35,8 +35,8 @@ var seed = flag.Uint64("seed", 1, "the seed of the random revisions of TestWhatM
 // move objects from one to the other, change what moves and what stays, are renamed, and joined by a third one, with loops that die after a
 // random write: whatever a Work ever holds, but for the labels of its owner, is what one revision wants there.
 //
-// It begins with the same seed each time: of others about one in fifty shows that an override that goes is taken off a template
-// before another one for it comes, where the loops died in between (1796131653606255368 did, once).
+// It begins with the same seed each time: another one (1796131653606255368) has shown, once, that an override that goes is taken off a
+// template before another one for it comes, where the loops had died in between.
 func TestWhatMovesIsOfOneRevision(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 0))
 	x := newExchange(withoutLoops(t))
