@@ -1,4 +1,4 @@
-// Registry serves the registry of the CNCF for the tests of sources/ocirepository, as its own program would by the same file: over TLS,
+// Command registry serves the registry of the CNCF for the tests of sources/ocirepository, as its own program would by the same file: over TLS,
 // to who has a password. Of the ways to store and to authenticate it links those that the tests use.
 package main
 
