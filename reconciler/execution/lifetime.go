@@ -13,6 +13,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
+	"github.com/flotilla-io/flotilla/reconciler/execution/live"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
@@ -67,7 +68,16 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 		l.last.Tried(s.key, err)
 		return loop.Next{}, err
 	}
-	if err := l.last.Keeps(ctx, s.work, s.cluster); err != nil {
+	err := l.last.Keeps(ctx, s.work, s.cluster)
+	if lastcopy.Is(err) {
+		switch there, unread := live.Any(ctx, s.member, l.manifests.Of(s.work)); {
+		case unread != nil:
+			return loop.Next{}, l.remover.link.fault(unread)
+		case !there: // it is not the last copy
+			err = nil
+		}
+	}
+	if err != nil {
 		if !lastcopy.Waits(err) {
 			s.stays = &stay{why: err} // the binding loop wants the objects again if they are placed here by now
 		}

@@ -70,3 +70,24 @@ func TestAnAgentAsksAboutWhatItMissed(t *testing.T) {
 		t.Errorf("once it is answered: removed: %t, the Work is %s", f.removed(), got)
 	}
 }
+
+// TestAnAgentAsksAboutWhatItDidNotReport: an agent that stopped between applying a copy and reporting it asks about it, too, and about none that is not there.
+func TestAnAgentAsksAboutWhatItDidNotReport(t *testing.T) {
+	for name, there := range map[string]bool{"the copy is there": true, "it was never applied": false} {
+		t.Run(name, func(t *testing.T) {
+			f := agent(t, time.Minute)
+			work := f.work("a")
+			work.Status = workv1alpha1.WorkStatus{}
+			if err := f.hub.Status().Update(t.Context(), work); err != nil {
+				t.Fatal(err)
+			}
+			if !there {
+				f.yard.there = nil
+			}
+			f.look("a")
+			if got := f.state("a"); there == (got == "gone") {
+				t.Errorf("the Work is %s", got)
+			}
+		})
+	}
+}

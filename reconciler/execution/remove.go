@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/live"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
@@ -42,9 +42,12 @@ type successors interface {
 // remove deletes the object of a manifest in the member, or releases it if it has to stay,
 // and returns an error while it is not gone.
 func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) error {
-	observed, kind, err := r.find(ctx, s, m)
-	if err != nil || observed == nil {
-		return err
+	observed, kind, err := live.Find(ctx, s.member, m)
+	if err != nil {
+		return r.link.fault(err)
+	}
+	if observed == nil {
+		return nil
 	}
 	if mine, err := r.isToGo(ctx, s, m, observed); err != nil || !mine {
 		return err
@@ -106,29 +109,6 @@ func (r *remover) keep(ctx context.Context, s *state, m *manifest.Manifest) erro
 	s.kept = append(s.kept, *m)
 	log.FromContext(ctx).Info("A claim stays in the cluster: it was not deleted on the control plane", "namespace", m.Key.Namespace, "name", m.Key.Name)
 	return nil
-}
-
-// find returns the object of a manifest, and the version of its kind that is served; nil if there
-// is none. It reads an object that the watch does not have from the member itself: the
-// watch may be behind, and once the Work is gone nothing checks again.
-func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*members.Observed, schema.GroupVersionKind, error) {
-	kind := m.GVK
-	if observed, presence := s.member.Read(kind, m.Key); presence == members.Present {
-		return observed, kind, nil
-	}
-	live, err := s.member.Get(ctx, kind, m.Key)
-	if errors.Is(err, members.ErrNotServed) { // another version of the kind may be, with the same objects
-		if kind, err = s.member.Served(ctx, kind); err == nil {
-			live, err = s.member.Get(ctx, kind, m.Key)
-		}
-	}
-	switch {
-	case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
-		return nil, kind, nil
-	case err != nil:
-		return nil, kind, r.link.fault(err)
-	}
-	return members.MetadataOf(live), kind, nil
 }
 
 // isToGo reports whether the Work may delete an object, and none of its manifests still names it.

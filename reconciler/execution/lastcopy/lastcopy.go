@@ -193,11 +193,12 @@ func (j *Judge) confirm(cluster string, asked time.Time) time.Duration {
 }
 
 // served reports whether the copy may serve somebody. What was reported of it last says little: that was before the absence, and nothing is
-// reported of a Work that is being deleted.
+// reported of a Work that is being deleted. If nothing ever was, who applied it may have stopped before the report.
 func served(work *workv1alpha1.Work) bool {
 	before := *work
 	before.DeletionTimestamp = nil
-	return rollup.Serves(&before, false, false)
+	reported := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied) != nil
+	return !reported || rollup.Serves(&before, false, false)
 }
 
 // binding returns the Work's binding; false if it is gone, or goes.

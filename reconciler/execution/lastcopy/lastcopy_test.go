@@ -111,6 +111,7 @@ func TestKeeps(t *testing.T) {
 		"that cluster has left the fleet":                   {func(w *world) { delete(w.clusters, "east") }, text},
 		"the loss was not known yet":                        {func(w *world) { w.clusters["west"] = ready("west", no, away, 41) }, text},
 		"it served nobody here when it was heard of last":   {func(w *world) { w.west.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy }, text},
+		"nothing was ever reported of it here":              {func(w *world) { w.west.Status = workv1alpha1.WorkStatus{} }, text},
 		"it is placed here again":                           {func(w *world) { w.binding.Spec.Clusters[0].Name = "west" }, "Deployment shop/web is healthy in none of the clusters that it is placed in (west): this cluster or the control plane was away before the copy here was removed, which stays until one is"},
 		"it was kept before, and the cluster is well again": {func(w *world) { w.clusters["west"] = ready("west", yes, "a", 300); kept(w.west, lastcopy.Reason) }, text},
 
@@ -119,7 +120,9 @@ func TestKeeps(t *testing.T) {
 		"this cluster was never lost":                    {func(w *world) { w.clusters["west"] = ready("west", yes, "a", 1) }, ""},
 		"it was lost before, and the removal asked then": {func(w *world) { w.clusters["west"] = ready("west", no, away, 40) }, ""},
 		"something else held it up":                      {func(w *world) { w.clusters["west"] = ready("west", yes, "a", 300); kept(w.west, "Terminating") }, ""},
-		"it was never here":                              {func(w *world) { w.west.Status = workv1alpha1.WorkStatus{} }, ""},
+		"it could not be applied here": {func(w *world) {
+			w.west.Status = workv1alpha1.WorkStatus{Conditions: []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: no}}}
+		}, ""},
 		"the template is deleted": {func(w *world) {
 			w.binding.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)}
 			w.binding.Finalizers = []string{"a/b"}

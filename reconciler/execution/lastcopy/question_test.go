@@ -116,7 +116,11 @@ func TestAnAgentAsks(t *testing.T) {
 			s.starts(120)
 			s.west.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy
 		}, []string{"asks", "removed"}},
-		"the copy was never there": {func(s *site) { s.starts(120); s.west.Status = workv1alpha1.WorkStatus{} }, []string{"removed"}},
+		"the copy was never applied": {func(s *site) {
+			s.starts(120)
+			s.west.Status = workv1alpha1.WorkStatus{Conditions: []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse}}}
+		}, []string{"removed"}},
+		"the agent stopped before it reported that it had applied it": {func(s *site) { s.starts(120); s.west.Status = workv1alpha1.WorkStatus{} }, []string{"asks", "removed"}},
 		"the cluster leaves the fleet": {func(s *site) {
 			s.starts(120)
 			s.clusters["west"].DeletionTimestamp = &metav1.Time{Time: time.Unix(110, 0)}
