@@ -3,6 +3,9 @@ package flapping
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
@@ -56,7 +60,7 @@ type sample struct {
 	Turns    int `json:"turns"`
 	Most     int `json:"mostInOneChange"`
 	Specs    int `json:"otherWrites"`
-	// Of counts the writes of the status by what they changed: "Ready", or "the rest" where that says what it did.
+	// Of counts the writes of the status by what they changed: "Ready", or "the rest" and what that is.
 	Of map[string]int `json:"statusWritesByWhatChanged"`
 	// Moves is how often a binding was to run elsewhere, or left a cluster.
 	Moves int `json:"moves"`
@@ -255,7 +259,7 @@ func (s *seen) ofCluster(is *clusterv1alpha1.Cluster) {
 	}
 	s.sample.Statuses++
 	s.within++
-	what := "the rest"
+	what := "the rest: " + differs(was, is)
 	if before, after := readiness(was), readiness(is); before.Status != after.Status || before.Reason != after.Reason || before.Message != after.Message {
 		what = "Ready: " + after.Reason
 		s.within = 1 // that it answers again, and then that it is ready, are two changes
@@ -265,6 +269,33 @@ func (s *seen) ofCluster(is *clusterv1alpha1.Cluster) {
 	if readiness(was).Status != readiness(is).Status {
 		s.sample.Turns++
 	}
+}
+
+// differs names what two states of a status differ in: its conditions by their types, and its fields.
+func differs(was, is *clusterv1alpha1.Cluster) string {
+	var out []string
+	for i := range is.Status.Conditions {
+		after := is.Status.Conditions[i]
+		if before := meta.FindStatusCondition(was.Status.Conditions, after.Type); before == nil || *before != after {
+			out = append(out, after.Type+" "+string(after.Status)+" "+after.Reason)
+		}
+	}
+	fields := func(c *clusterv1alpha1.Cluster) map[string]any {
+		c = c.DeepCopy()
+		c.Status.Conditions = nil
+		all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&c.Status)
+		if err != nil {
+			return nil
+		}
+		return all
+	}
+	before, after := fields(was), fields(is)
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if !equality.Semantic.DeepEqual(before[name], after[name]) {
+			out = append(out, name)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func readiness(c *clusterv1alpha1.Cluster) metav1.Condition {

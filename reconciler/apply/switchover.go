@@ -115,8 +115,8 @@ func (w switcher) beforeRules(s *state) func(context.Context) error {
 }
 
 // finish deletes what left the revision and must not wait for health: policies and overrides, which are part of
-// the switch, and Kustomizations that hand objects over. Then it waits until the watches of other loops have seen
-// everything, also without a switch if a policy or override was written, as health depends on these. A switch ends in
+// the switch, once others that are switched with this one have written their part, too, and Kustomizations that hand objects over.
+// Then it waits until the watches of other loops have seen everything, also without a switch if a policy or override was written, as health depends on these. A switch ends in
 // the status: here if more has to be deleted, which must come after it, and else with the outcome of the run.
 func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	s.writes = whole
@@ -124,8 +124,13 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	if s.switched.pruned, s.leaving.Deleted, err = switchover.First(s.leaving.Deleted, func(e inventory.Entry) (bool, error) { return w.heritage.handsOver(ctx, s, e) }); err != nil {
 		return loop.Next{}, err
 	}
-	if err := w.applier.Prune(ctx, s.owner, s.actor, s.switched.pruned, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), w.actors.Explained(ctx, s.actor, err))
+	now, last := s.switched.pruned, []inventory.Entry(nil)
+	if len(s.switched.with) > 0 {
+		// Who leads next, if this one dies before all is written, would not know what is gone by then and who had it.
+		last, now = switchover.Rules(s.switched.pruned)
+	}
+	if err := w.prune(ctx, s, now); err != nil {
+		return loop.Next{}, err
 	}
 	if !s.switched.needed {
 		w.end(ctx, s.owner, nil)
@@ -133,10 +138,16 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	if w.switches == nil || !s.switched.needed && !switchover.Rule(s.plan.Changes, s.switched.pruned) {
 		return loop.Next{}, nil
 	}
-	if err := switchover.Await(ctx, w.switches, switchover.Written(s.plan.Changes, s.switched.pruned, s.seen, s.switched.resumed)); err != nil {
+	if err := switchover.Await(ctx, w.switches, switchover.Written(s.plan.Changes, now, s.seen, s.switched.resumed)); err != nil {
 		return loop.Next{}, err
 	}
 	if err := w.together(ctx, s); err != nil {
+		return loop.Next{}, err
+	}
+	if err := w.prune(ctx, s, last); err != nil {
+		return loop.Next{}, err
+	}
+	if err := switchover.Await(ctx, w.switches, switchover.Written(nil, last, s.seen, false)); err != nil {
 		return loop.Next{}, err
 	}
 	if s.switched.done = s.switched.needed; !s.switched.needed || len(s.leaving.Deleted) == 0 {
@@ -151,6 +162,14 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	s.ks = after
 	w.end(ctx, s.owner, s.leaving.all())
 	return loop.Next{}, nil
+}
+
+// prune deletes what left the revision, as far as others are not asked about it.
+func (w switcher) prune(ctx context.Context, s *state, entries []inventory.Entry) error {
+	if err := w.applier.Prune(ctx, s.owner, s.actor, entries, s.seen); err != nil {
+		return loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), w.actors.Explained(ctx, s.actor, err))
+	}
+	return nil
 }
 
 // together has a switch end no sooner than those of Kustomizations between which and this one the revision moves objects.

@@ -96,7 +96,7 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, related...)
+	found = slices.Concat(found, related, naming(all, q.At.Revision, own))
 	var out []client.ObjectKey
 	if isSwitched != nil {
 		out = switching.Partners(isSwitched.Message, q.At.Revision)
@@ -115,6 +115,19 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 		}
 	}
 	return sorted(out, own), nil
+}
+
+// naming are the Kustomizations of which the status says that a revision is switched with one: what of theirs has to do with it may
+// be gone by now.
+func naming(all []kustomizev1.Kustomization, revision string, one client.ObjectKey) []client.ObjectKey {
+	var out []client.ObjectKey
+	for i := range all {
+		c := apimeta.FindStatusCondition(all[i].Status.Conditions, switching.Condition)
+		if c != nil && slices.Contains(switching.Partners(c.Message, revision), one) {
+			out = append(out, client.ObjectKeyFromObject(&all[i]))
+		}
+	}
+	return out
 }
 
 // all returns all Kustomizations. They are the cache's own.

@@ -44,6 +44,16 @@ func carries(label string) *policyv1alpha1.ClusterPropagationPolicy {
 	}}}
 }
 
+func unstructuredOf(policy *policyv1alpha1.ClusterPropagationPolicy) *unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
+	if err != nil {
+		panic(err)
+	}
+	obj := &unstructured.Unstructured{Object: content}
+	obj.SetGroupVersionKind(policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ResourceKindClusterPropagationPolicy))
+	return obj
+}
+
 // holds has a Kustomization have applied a rule.
 func holds(kind, namespace string) func(*kustomizev1.Kustomization) {
 	return func(ks *kustomizev1.Kustomization) {
@@ -107,7 +117,21 @@ func TestWhatIsRelatedIsSwitchedTogether(t *testing.T) {
 		"an override means nothing of what another one has": {query: exchange.Query{Changes: ruled(overrides("team", "b"))}, shelf: named("shelf", owns("a"))},
 		"an override means what another one has, unchanged": {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf", owns("a"), same)},
 		"an override of another namespace means nothing":    {query: exchange.Query{Changes: ruled(overrides("other", ""))}, shelf: named("shelf", owns("a"))},
-		"two overrides, neither of which means the other":   {query: exchange.Query{Changes: ruled(overrides("team", ""))}, shelf: named("shelf", of), rule: overrides("team", "")},
+		"two overrides may mean the same":                   {query: exchange.Query{Changes: ruled(overrides("team", ""))}, shelf: named("shelf", of), rule: overrides("team", "b"), want: "team/shelf"},
+		"two overrides come to mean the same":               {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf"), wants: "a", want: "team/shelf"},
+		"an override that is deleted meant the same":        {query: exchange.Query{Leaving: siblings.Leaving{Deleted: []inventory.Entry{{ID: inventory.IDOf(overrides("team", "a"))}}}, Seen: was(overrides("team", "a"))}, shelf: named("shelf"), wants: "a", want: "team/shelf"},
+		"two overrides mean objects of other names":         {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf", of), rule: overrides("team", "b")},
+		"two overrides are of other namespaces":             {query: exchange.Query{Changes: ruled(overrides("team", ""))}, shelf: named("shelf", holds("OverridePolicy", "other")), rule: overrides("other", "")},
+		"an override and a policy of the fleet":             {query: exchange.Query{Changes: ruled(overrides("team", ""))}, shelf: named("shelf", fleet), rule: carries("web"), want: "team/shelf"},
+		"two policies of the fleet are for other labels":    {query: exchange.Query{Changes: ruled(unstructuredOf(carries("db")))}, shelf: named("shelf", fleet), rule: carries("web")},
+		"two policies of the fleet are for the same labels": {query: exchange.Query{Changes: ruled(unstructuredOf(carries("web")))}, shelf: named("shelf", fleet), rule: carries("web"), want: "team/shelf"},
+		"the commit changes nothing of the other override":  {query: exchange.Query{Changes: ruled(overrides("team", "a"))}, shelf: named("shelf", of, same), rule: overrides("team", "a")},
+		"the other one says that it is switched with this": {
+			query: exchange.Query{Changes: edited}, want: "team/shelf",
+			shelf: named("shelf", func(ks *kustomizev1.Kustomization) {
+				ks.Status.Conditions = []metav1.Condition{{Type: switching.Condition, Status: metav1.ConditionTrue, Reason: switching.ReasonWritten, Message: switching.Announcement(present.Revision, "x", []string{"team/shop"})}}
+			}),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := append(tc.others, tc.shelf)
