@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -25,15 +26,15 @@ type notice struct{ kind, reason, message string }
 func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
 	notices := transitionOf(s, after, outcome)
 	if changes := s.last.changes(); changes != "" && putBack(s, outcome) {
-		drift := notice{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}
+		drift := notice{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}
 		notices = append([]notice{drift}, notices...)
 	}
 	if s.kept != "" {
-		notices = append(notices, notice{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + lastgood.In(s.ks.Status).Revision +
+		notices = append(notices, notice{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + lastgood.In(s.ks.Status).Revision +
 			", which stays while " + s.source.revision + " is not applied: " + s.kept})
 	}
 	if text := omitted(s); text != "" {
-		notices = append(notices, notice{corev1.EventTypeWarning, ReasonOmitted, "Not applied of revision " + s.source.revision + ": " + text})
+		notices = append(notices, notice{corev1.EventTypeWarning, applier.ReasonOmitted, "Not applied of revision " + s.source.revision + ": " + text})
 	}
 	return notices
 }
@@ -95,7 +96,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + s.source.revision + ": " + changes}}
 	case changes != "":
-		return []notice{{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}}
+		return []notice{{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}}
 	default:
 		return nil
 	}

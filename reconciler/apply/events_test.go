@@ -29,11 +29,11 @@ func TestNothingIsToldTwice(t *testing.T) {
 		"it waits for health":          {change: func(s *state) { s.waiting.text = "Running health checks" }},
 		"a cluster is silent":          {change: func(s *state) { s.waiting.text, s.waiting.silent = "health is not known", true }, want: 1},
 		"it cannot be built":           {outcome: loop.Stalled(meta.BuildFailedReason, boom), want: 1},
-		"the brake holds it":           {outcome: loop.Stalled(ReasonPruneBlocked, boom), want: 1},
+		"the brake holds it":           {outcome: loop.Stalled(inventory.ReasonPruneBlocked, boom), want: 1},
 		"a dependency is not ready":    {outcome: loop.Waiting(meta.DependencyNotReadyReason, 1, boom), want: 1},
 		"a kind is not served yet":     {outcome: loop.Waiting(meta.ProgressingReason, 1, boom), want: 1},
 		"something is unhealthy":       {outcome: loop.Waiting(meta.HealthCheckFailedReason, 1, boom), want: 1},
-		"another one holds an object":  {outcome: loop.Waiting(ReasonSharedObject, 1, boom), want: 1},
+		"another one holds an object":  {outcome: loop.Waiting(siblings.ReasonSharedObject, 1, boom), want: 1},
 		"something may not be deleted": {outcome: loop.Waiting(meta.PruneFailedReason, 1, boom), want: 1},
 		"others are to take something": {outcome: loop.Waiting(siblings.ReasonHandingOver, 1, boom), want: 1},
 		"the hub does not answer":      {outcome: boom, want: 1},
@@ -97,7 +97,7 @@ func TestALostClusterIsTold(t *testing.T) {
 // repeats why it could not be.
 func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
 	last := &lastApplied{}
-	refusal := loop.Waiting(ReasonSharedObject, 1, errors.New("it stands in two"))
+	refusal := loop.Waiting(siblings.ReasonSharedObject, 1, errors.New("it stands in two"))
 	message := func() string {
 		return loop.As(lastgood.AndUnkept(refusal, reasonFailed, last.unkept), reasonFailed).Error()
 	}

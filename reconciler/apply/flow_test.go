@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
@@ -185,7 +184,7 @@ func TestTheBrakeHoldsUntilItIsLifted(t *testing.T) {
 	w.ready("web", first)
 
 	second := w.commit(map[string]string{"app/config.yaml": configMaps(10) + strings.ReplaceAll(configMaps(1), "config-00", "new")})
-	message := w.awaitReason("web", second, apply.ReasonPruneBlocked)
+	message := w.awaitReason("web", second, inventory.ReasonPruneBlocked)
 	want := "revision " + second + " would remove 10 of 20 objects (ConfigMap/NS/config-10, ConfigMap/NS/config-11, ConfigMap/NS/config-12 and 7 more): nothing was applied;"
 	if !strings.HasPrefix(strings.ReplaceAll(message, w.namespace, "NS"), want) {
 		t.Errorf("message = %q, want it to begin with %q", message, want)
@@ -204,7 +203,7 @@ func TestTheBrakeHoldsUntilItIsLifted(t *testing.T) {
 		t.Errorf("an allowed revision was not applied: %v", inventoryOf(ks))
 	}
 	third := w.commit(map[string]string{"app/config.yaml": configMaps(1)})
-	w.awaitReason("web", third, apply.ReasonPruneBlocked)
+	w.awaitReason("web", third, inventory.ReasonPruneBlocked)
 }
 
 func TestBadRevisionsLeaveTheLastGoodOne(t *testing.T) {

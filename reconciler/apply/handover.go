@@ -51,7 +51,7 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 		s.plan.Changes[i].Takes = true
 	}
 	if len(found.Shared) > 0 {
-		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
+		return loop.Next{}, loop.Waiting(siblings.ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
 	}
 	s.last.waitsForSiblings(s.source.Source, false)
 	return loop.Next{}, nil

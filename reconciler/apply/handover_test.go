@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
-	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -181,7 +180,7 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 	files["app/config.yaml"] = named("a", "b", "z")
 	second := w.commit(files)
 	w.ready("other", second)
-	message := strings.ReplaceAll(w.awaitReason("web", second, apply.ReasonSharedObject), w.namespace, "NS")
+	message := strings.ReplaceAll(w.awaitReason("web", second, siblings.ReasonSharedObject), w.namespace, "NS")
 	if want := "ConfigMap/NS/z stands in Kustomization NS/other and in NS/web: remove it from one of them; until then revision " + second + " is not applied here"; message != want {
 		t.Errorf("message = %s\nwant %s", message, want)
 	}
@@ -208,7 +207,7 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 			reasons = append(reasons, ready.Reason)
 		}
 		slices.Sort(reasons)
-		return slices.Equal(reasons, []string{meta.ReconciliationSucceededReason, apply.ReasonSharedObject}), strings.Join(reasons, ", ")
+		return slices.Equal(reasons, []string{meta.ReconciliationSucceededReason, siblings.ReasonSharedObject}), strings.Join(reasons, ", ")
 	})
 }
 

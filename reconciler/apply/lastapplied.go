@@ -240,7 +240,7 @@ func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := maps.Clone(m.given)
-	if len(s.objects) == 0 || reason == ReasonPruneBlocked || reason == withdrawals.ReasonUnknownCluster {
+	if len(s.objects) == 0 || reason == inventory.ReasonPruneBlocked || reason == withdrawals.ReasonUnknownCluster {
 		return out
 	}
 	if out == nil {

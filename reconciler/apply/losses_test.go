@@ -11,7 +11,6 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -19,7 +18,7 @@ import (
 // blocked expects the brake to refuse a revision, with this message.
 func (w *world) blocked(revision, want string) {
 	w.t.Helper()
-	message := w.awaitReason("web", revision, apply.ReasonPruneBlocked)
+	message := w.awaitReason("web", revision, inventory.ReasonPruneBlocked)
 	want = "revision " + revision + " would remove " + want
 	if got := strings.ReplaceAll(message, w.namespace, "NS"); !strings.HasPrefix(got, want) {
 		w.t.Errorf("message = %q, want it to begin with %q", got, want)
@@ -51,7 +50,7 @@ func TestANamespaceGoesWithWhatIsInIt(t *testing.T) {
 	w.ready("web", first)
 	delete(files, "app/namespace.yaml")
 	second := w.commit(files)
-	message := strings.ReplaceAll(w.awaitReason("web", second, apply.ReasonPruneBlocked), w.namespace, "NS")
+	message := strings.ReplaceAll(w.awaitReason("web", second, inventory.ReasonPruneBlocked), w.namespace, "NS")
 	want := "revision " + second + " drops Namespace/NS-held and has ConfigMap/NS-held/config-00, ConfigMap/NS-held/config-01 in it: nothing was applied; drop that, too, or commit the namespace again"
 	if message != want {
 		t.Errorf("message = %q, want %q", message, want)

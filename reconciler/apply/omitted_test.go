@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -41,7 +40,7 @@ func TestOwnersInGitAreNotApplied(t *testing.T) {
 	}
 	events := func() (texts []string) {
 		for _, text := range w.events.about("web") {
-			if rest, is := strings.CutPrefix(text, apply.ReasonOmitted+": "); is {
+			if rest, is := strings.CutPrefix(text, applier.ReasonOmitted+": "); is {
 				texts = append(texts, rest)
 			}
 		}

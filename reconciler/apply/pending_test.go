@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // slowBuilder delays the builds of a Kustomization.
@@ -109,7 +110,7 @@ func TestANamespaceThatIsRenamedIsNotToldAsHeld(t *testing.T) {
 		return w.object("v1", "ConfigMap", w.namespace+"-b", "config-02") != nil, ""
 	})
 	w.ready("inner", second)
-	if reasons := w.events.reasonsOf("inner"); slices.Contains(reasons, apply.ReasonPruneBlocked) {
+	if reasons := w.events.reasonsOf("inner"); slices.Contains(reasons, inventory.ReasonPruneBlocked) {
 		t.Errorf("told as held: %v", w.events.about("inner"))
 	}
 }

@@ -124,7 +124,7 @@ func TestStatus(t *testing.T) {
 			want: summary{Conditions: []string{"Ready=False/HealthCheckFailed", "Reconciling=True/ProgressingWithRetry", "Healthy=False/HealthCheckFailed"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1, History: []string{"HealthCheckFailed"}},
 		},
 		"a person must act": {
-			state: run(asked), outcome: loop.Stalled(ReasonPruneBlocked, boom),
+			state: run(asked), outcome: loop.Stalled(inventory.ReasonPruneBlocked, boom),
 			want: summary{Conditions: []string{"Ready=False/PruneBlocked", "Stalled=True/PruneBlocked"}, Applied: oldRevision, Attempted: newRevision, Observed: 3, Handled: "now", History: []string{"PruneBlocked"}},
 		},
 		"another object first": {

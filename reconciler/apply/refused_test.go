@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
@@ -82,7 +81,7 @@ func TestTheLastGoodRevisionIsKept(t *testing.T) {
 			t.Errorf("applied %s, attempted %s", ks.Status.LastAppliedRevision, ks.Status.LastAttemptedRevision)
 		}
 	}
-	if !slices.Contains(w.events.reasonsOf("web"), apply.ReasonDriftCorrected) {
+	if !slices.Contains(w.events.reasonsOf("web"), applier.ReasonDriftCorrected) {
 		t.Errorf("nobody is told: %q", w.events.reasonsOf("web"))
 	}
 	w.stop()
@@ -146,7 +145,7 @@ func TestWhatMovedAwayStaysAway(t *testing.T) {
 		back        string // what is applied again if somebody deletes it
 	}{
 		"a revision that is refused": {named("a", "b"), named("a") + bad, applier.ReasonNamespaceNotFound, "a"},
-		"one that the brake holds":   {named("a", "b") + many, named("a"), apply.ReasonPruneBlocked, "d0"},
+		"one that the brake holds":   {named("a", "b") + many, named("a"), inventory.ReasonPruneBlocked, "d0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -124,11 +124,7 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	if s.switched.pruned, s.leaving.Deleted, err = switchover.First(s.leaving.Deleted, func(e inventory.Entry) (bool, error) { return w.heritage.handsOver(ctx, s, e) }); err != nil {
 		return loop.Next{}, err
 	}
-	now, last := s.switched.pruned, []inventory.Entry(nil)
-	if len(s.switched.with) > 0 {
-		// Who leads next, if this one dies before all is written, would not know what is gone by then and who had it.
-		last, now = switchover.Rules(s.switched.pruned)
-	}
+	now, last := switchover.Apart(s.switched.pruned, len(s.switched.with) > 0)
 	if err := w.prune(ctx, s, now); err != nil {
 		return loop.Next{}, err
 	}
@@ -141,13 +137,7 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	if err := switchover.Await(ctx, w.switches, switchover.Written(s.plan.Changes, now, s.seen, s.switched.resumed)); err != nil {
 		return loop.Next{}, err
 	}
-	if err := w.together(ctx, s); err != nil {
-		return loop.Next{}, err
-	}
-	if err := w.prune(ctx, s, last); err != nil {
-		return loop.Next{}, err
-	}
-	if err := switchover.Await(ctx, w.switches, switchover.Written(nil, last, s.seen, false)); err != nil {
+	if err := w.together(ctx, s, last); err != nil {
 		return loop.Next{}, err
 	}
 	if s.switched.done = s.switched.needed; !s.switched.needed || len(s.leaving.Deleted) == 0 {
@@ -172,17 +162,22 @@ func (w switcher) prune(ctx context.Context, s *state, entries []inventory.Entry
 	return nil
 }
 
-// together has a switch end no sooner than those of Kustomizations between which and this one the revision moves objects.
-func (w switcher) together(ctx context.Context, s *state) error {
+// together has a switch end no sooner than those of Kustomizations between which and this one the revision moves objects. It deletes what
+// goes last once they have written.
+func (w switcher) together(ctx context.Context, s *state, last []inventory.Entry) error {
 	if len(s.switched.with) == 0 {
 		return nil
 	}
 	awaiting(s.last, s.switched.with)
 	written, err := w.exchanges.Await(ctx, exchange.Wait{Of: s.ks, At: s.artifact(), With: s.switched.with, Leaving: s.leaving.Leaving, Within: s.sees()})
-	if s.switched.waits = err != nil; err == nil {
-		w.switches.Join(s.owner, written)
+	if s.switched.waits = err != nil; err != nil {
+		return err
 	}
-	return err
+	w.switches.Join(s.owner, written)
+	if err := w.prune(ctx, s, last); err != nil {
+		return err
+	}
+	return switchover.Await(ctx, w.switches, switchover.Written(nil, last, s.seen, false))
 }
 
 // end ends a switch of a Kustomization, if there is one. leaving is what left it and is not deleted yet.

@@ -63,6 +63,13 @@ type Deeds struct {
 	Changes ChangeSet
 }
 
+const (
+	// ReasonDriftCorrected is the reason of the event about objects that were brought back to their revision.
+	ReasonDriftCorrected = "DriftCorrected"
+	// ReasonOmitted is the reason of the event about what of a revision is not applied, such as owner references.
+	ReasonOmitted = "FieldsOmitted"
+)
+
 // Omits returns the text about what is omitted if it is to be reported, and else nothing: it is reported once, and
 // only for a revision that was not applied before.
 func (d *Deeds) Omits(text string, applied bool) string {

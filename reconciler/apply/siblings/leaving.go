@@ -14,6 +14,9 @@ import (
 // what left it. Those that depend on this one go on, as they may be the ones that take it over.
 const ReasonHandingOver = "HandingOver"
 
+// ReasonSharedObject says that another Kustomization of the source holds the same object.
+const ReasonSharedObject = "SharedObject"
+
 // Leaving is what leaves a Kustomization, by what happens to it. The zero value is nothing.
 type Leaving struct {
 	// Deleted are the objects that nobody wants.

@@ -89,6 +89,16 @@ func First(deleted []inventory.Entry, handsOver func(inventory.Entry) (bool, err
 	return first, rest, nil
 }
 
+// Apart divides what goes first into what goes now and, if others are switched with this one, the rules, which go last: who leads next, if
+// this one dies before the others have written, could not read from what is gone for whom it counted.
+func Apart(first []inventory.Entry, others bool) (now, last []inventory.Entry) {
+	if !others {
+		return first, nil
+	}
+	last, now = Rules(first)
+	return now, last
+}
+
 // isRule reports whether a kind is a propagation or override policy.
 func isRule(kind schema.GroupKind) bool {
 	stage := inventory.StageOf(kind)
