@@ -289,8 +289,15 @@ func differs(was, is *clusterv1alpha1.Cluster) string {
 		}
 		return all
 	}
+	for i := range was.Status.Conditions {
+		if before := was.Status.Conditions[i]; meta.FindStatusCondition(is.Status.Conditions, before.Type) == nil {
+			out = append(out, "no "+before.Type)
+		}
+	}
 	before, after := fields(was), fields(is)
-	for _, name := range slices.Sorted(maps.Keys(after)) {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !equality.Semantic.DeepEqual(before[name], after[name]) {
 			out = append(out, name)
 		}

@@ -117,6 +117,10 @@ func (f Fleet) source(name, of string, interval time.Duration) *sourcev1.GitRepo
 func Measure(ctx context.Context, f Fleet, r *results.Report) error {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
+	empty, err := usage.ResidentMiB(f.Hub.PID())
+	if err != nil {
+		return err
+	}
 	if err := f.space(ctx); err != nil {
 		return err
 	}
@@ -173,6 +177,7 @@ func Measure(ctx context.Context, f Fleet, r *results.Report) error {
 	r.AtMost("sources", "1,000 unchanged sources: writes", float64(after-before), "writes", 0)
 	r.Note("sources", "1,000 unchanged sources: CPU time of the control plane in a minute", cpu-spent, "s")
 	r.Note("sources", "1,000 unchanged sources: resident memory of the control plane", resident, "MiB")
+	r.AtMost("sources", "1,000 unchanged sources: resident memory, more than of the control plane without any", resident-empty, "MiB", 300)
 	return nil
 }
 

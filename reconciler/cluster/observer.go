@@ -302,12 +302,17 @@ func (o *observer) unreadable(answers bool) string {
 	if o.answers.IsZero() {
 		o.answers = now
 	}
-	text := o.unread(o.options.FailureThreshold)
-	if text != "" && now.Sub(o.answers) < o.options.FailureThreshold {
+	least := max(o.options.FailureThreshold, leastUnread)
+	text := o.unread(least)
+	if text != "" && now.Sub(o.answers) < least {
 		return o.seen.unread
 	}
 	return text
 }
+
+// leastUnread is for how long a kind of objects cannot be read, whatever the threshold for the cluster, until that is told: one that has just
+// started takes seconds to list them, and is asked again with pauses.
+const leastUnread = 15 * time.Second
 
 // readKinds has read what the member serves, and waits for it for a while: a
 // member that is slow to answer is probed meanwhile.

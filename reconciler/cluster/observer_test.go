@@ -41,13 +41,14 @@ type scene struct {
 	news     *change
 	reports  []string
 	start    time.Time
+	options  Options
 	awake    *awake.Watch // of the process; nil: one that nobody looks at
 }
 
 // observe runs an observer of the scene until the end of the test's bubble.
 func observe(t *testing.T, s *scene, wasReady bool) {
 	t.Helper()
-	o := defaults(Options{})
+	o := defaults(s.options)
 	if s.awake == nil {
 		s.awake = awake.New(clock.RealClock{})
 	}
@@ -235,6 +236,28 @@ func TestObserverGivesAMemberThatIsBackTime(t *testing.T) {
 		s.set(func() { s.is, s.unread = well, "secrets" })
 		pass(10 * time.Second)
 		s.expect(t, "0s ClusterReady 1 kinds", "2m35s ClusterReady 1 kinds, unread: secrets")
+	})
+}
+
+// TestObserverGivesKindsTimeWhateverTheThreshold: one that has just started takes seconds to list them.
+func TestObserverGivesKindsTimeWhateverTheThreshold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some, options: Options{FailureThreshold: 3 * time.Second, SuccessThreshold: 3 * time.Second, Period: time.Second}}
+		observe(t, s, true)
+		for range 3 {
+			pass(10 * time.Second)
+			s.set(func() { s.is, s.unread = unreachable, "all" })
+			s.suspects <- struct{}{}
+			pass(10 * time.Second)
+			s.set(func() { s.is = well })
+			pass(9 * time.Second)
+			s.set(func() { s.unread = "" })
+		}
+		for _, line := range s.reports {
+			if strings.Contains(line, "unread") {
+				t.Error(line)
+			}
+		}
 	})
 }
 
