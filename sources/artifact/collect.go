@@ -50,7 +50,7 @@ func (s Selection) Reads(file string) bool {
 
 // Collect reads the selected regular files of a tree. Of links only the names are
 // taken, and submodules are left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the Directories
-// does not exist; ErrTwice if an addition has a path that something else has.
+// does not exist; ErrTwice if an addition has a path that something else has; ErrMalformed for names that no artifact may have.
 func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits) (Files, error) {
 	c := collection{tree: tree, budget: budget{limits: limits.withDefaults()}, files: Files{}}
 	roots, err := c.roots(selection.Directories)
@@ -75,6 +75,9 @@ func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits
 	}
 	if err := c.add(selection.Additions); err != nil {
 		return nil, err
+	}
+	if err := c.files.twins(); err != nil {
+		return nil, fmt.Errorf("%w: rename one, or exclude it with spec.ignore or .sourceignore", err)
 	}
 	return c.files, nil
 }

@@ -49,5 +49,5 @@ func CheckNames(names []string) error {
 			}
 		}
 	}
-	return nil
+	return twins(names)
 }

@@ -170,7 +170,7 @@ func (s *state) choose(all []s3.Object, limits artifact.Limits) error {
 		return fmt.Errorf("%w in bucket %s that spec.prefix, spec.ignore and .sourceignore leave: check these; the last artifact stays", errNone, s.object.Spec.BucketName)
 	}
 	if err := artifact.CheckNames(names); err != nil {
-		return fmt.Errorf("the objects of bucket %s are no tree of files: %w: rename it, or exclude it with spec.ignore", s.object.Spec.BucketName, err)
+		return fmt.Errorf("the objects of bucket %s are no tree of files: %w: rename that, or exclude it with spec.ignore", s.object.Spec.BucketName, err)
 	}
 	return limits.Check(sizes)
 }

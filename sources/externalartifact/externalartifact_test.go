@@ -116,6 +116,16 @@ func pack(t *testing.T, header tar.Header, content string) []byte {
 	return out.Bytes()
 }
 
+// twins is an archive with two folders whose names differ in case alone.
+func twins(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := (artifact.Files{"App/a.yaml": {Data: []byte("a")}, "app/a.yaml": {Data: []byte("b")}}).Pack(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // name writes the status as the controller that makes the artifact does.
 func (b *bench) name(revision, digest string) {
 	b.t.Helper()
@@ -211,6 +221,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 		"no archive":                     {content: []byte("text"), says: "malformed archive", event: "InvalidArtifact"},
 		"an archive that leads out":      {content: pack(t, tar.Header{Name: "../x"}, "one"), says: `malformed archive: the name "../x" leads`, event: "InvalidArtifact"},
 		"a link":                         {content: pack(t, tar.Header{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, ""), says: `malformed archive: "x" is a link`, event: "InvalidArtifact"},
+		"names that differ in case":      {content: twins(t), says: `malformed archive: the names "App" and "app" differ only in case, or in how their letters are encoded, and are the same on many disks: rename one`, event: "InvalidArtifact"},
 		"more than may be":               {content: good, opts: externalartifact.Options{Limits: artifact.Limits{Unpacked: 2}}, says: "more than 2 bytes", event: "InvalidArtifact"},
 		"a namespace that is full":       {content: good, opts: externalartifact.Options{Namespaces: func(string) tenancy.Limits { return tenancy.Limits{tenancy.ArtifactSize: 1} }}, says: "", event: "LimitExceeded"},
 		"an address that is not allowed": {content: good, opts: externalartifact.Options{Downloads: download.Options{Egress: egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}, says: "address not allowed: 127.0.0.1", event: "AddressNotAllowed"},

@@ -94,7 +94,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if artifact.DigestOf(packed) != of.Digest {
 		return loop.Next{}, loop.Retry(reasonFetch, errors.New("what its URL has is of another digest than the status says")) // it may be about to change
 	}
-	if _, err := artifact.Extract(bytes.NewReader(packed), r.opts.Limits); err != nil {
+	files, err := artifact.Extract(bytes.NewReader(packed), r.opts.Limits)
+	if err == nil {
+		err = files.CheckTwins()
+	}
+	if err != nil {
 		return loop.Next{}, loop.Waiting(reasonArtifact, interval, err)
 	}
 	_, err = artifact.PutPacked(ctx, r.store, ownerOf(s.key), packed, fits, fetching.Digests(s.inUse)...)

@@ -460,6 +460,8 @@ func TestHostileLayers(t *testing.T) {
 		"a way out":      {"../../etc/passwd": "x"},
 		"too many bytes": {"big": strings.Repeat("0", 3<<20)},
 		"an absolute":    {"/etc/passwd": "x"},
+		"twins by case":  {"Web.yaml": "x", "web.yaml": "y"},
+		"twins by form":  {"caf\u00e9/web.yaml": "x", "cafe\u0301/web.yaml": "y"},
 	} {
 		for _, operation := range []string{sourcev1.OCILayerExtract, sourcev1.OCILayerCopy} {
 			t.Run(name+", "+operation, func(t *testing.T) {

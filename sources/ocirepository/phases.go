@@ -160,7 +160,11 @@ func (s *state) transfer(ctx context.Context, digest string) (oci.Manifest, []by
 // files returns the files in a layer that belong to the artifact.
 func (s *state) files(ctx context.Context, packed []byte, limits artifact.Limits) (artifact.Files, error) {
 	if s.object.GetLayerOperation() == sourcev1.OCILayerCopy {
-		return artifact.Extract(bytes.NewReader(packed), limits) // what is kept as it is has to be readable as it is
+		files, err := artifact.Extract(bytes.NewReader(packed), limits) // what is kept as it is has to be readable as it is
+		if err != nil {
+			return nil, err
+		}
+		return files, files.CheckTwins()
 	}
 	files, err := artifact.ExtractWithoutLinks(bytes.NewReader(packed), limits)
 	if err != nil {

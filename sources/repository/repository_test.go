@@ -449,6 +449,18 @@ func TestFailures(t *testing.T) {
 			},
 			want: waiting("GitOperationFailed"), says: "holds control characters", wantAfter: time.Minute,
 		},
+		"names that differ in case alone": {
+			change: func(b *bench, _ *sourcev1.GitRepository) {
+				b.commit("two", map[string]string{"app/Web.yaml": "a: 1\n", "app/web.yaml": "a: 2\n"})
+			},
+			want: waiting("GitOperationFailed"), says: `the names "app/Web.yaml" and "app/web.yaml" differ only in case, or in how their letters are encoded, and are the same on many disks: rename one, or exclude it with spec.ignore or .sourceignore`, wantAfter: time.Minute,
+		},
+		"folders that look the same": {
+			change: func(b *bench, _ *sourcev1.GitRepository) {
+				b.commit("two", map[string]string{"caf\u00e9/a.yaml": "a: 1\n", "cafe\u0301/b.yaml": "a: 2\n"})
+			},
+			want: waiting("GitOperationFailed"), says: `the names "cafe\u0301" and "caf\u00e9" differ only`, wantAfter: time.Minute,
+		},
 		"a server that is out of order": {
 			change: func(b *bench, _ *sourcev1.GitRepository) { b.git.OutOfOrder(true) },
 			want:   waiting("GitOperationFailed"), says: "HTTP 503", wantErr: true,

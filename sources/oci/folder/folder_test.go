@@ -197,6 +197,7 @@ func TestPackRefuses(t *testing.T) {
 		"a device":              {files: map[string]string{"null": "->/dev/null"}, at: "null", is: folder.ErrPath, text: "nothing to pack: ROOT/null is neither a folder nor a file"},
 		"too much":              {files: map[string]string{"a": "123", "b": "456"}, limits: artifact.Limits{Unpacked: 5}, is: artifact.ErrTooLarge, text: "ROOT is too large: more than 5 bytes, which no OCIRepository takes; leave some out with --ignore-paths"},
 		"too many":              {files: map[string]string{"a": "1", "b": "2", "c": "3"}, limits: artifact.Limits{Files: 2}, is: artifact.ErrTooLarge, text: "ROOT is too large: more than 2 files, which no OCIRepository takes; leave some out with --ignore-paths"},
+		"names that are twins":  {files: map[string]string{"Web.yaml": "1", "web.yaml": "2"}, is: artifact.ErrMalformed, text: `pack ROOT: malformed archive: the names "Web.yaml" and "web.yaml" differ only in case, or in how their letters are encoded, and are the same on many disks: rename one`},
 		"a name nobody unpacks": {files: map[string]string{"a\nb": "1"}, is: artifact.ErrMalformed, text: `pack ROOT: malformed archive: the name "a\nb" holds control characters`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -255,7 +256,11 @@ func TestWrite(t *testing.T) {
 
 // TestUnpack is about layers of others.
 func TestUnpack(t *testing.T) {
-	for name, layer := range map[string][]byte{"nothing": nil, "a text": []byte("kind: A"), "half an archive": {0x1f, 0x8b, 8}} {
+	var twins bytes.Buffer
+	if err := (artifact.Files{"Web.yaml": {}, "web.yaml": {}}).Pack(&twins); err != nil {
+		t.Fatal(err)
+	}
+	for name, layer := range map[string][]byte{"twins": twins.Bytes(), "nothing": nil, "a text": []byte("kind: A"), "half an archive": {0x1f, 0x8b, 8}} {
 		if _, err := folder.Unpack(layer, artifact.Limits{}); !errors.Is(err, artifact.ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -119,6 +119,9 @@ func (p *packing) end() (Packed, error) {
 		return Packed{}, p.fault(".", err)
 	}
 	files, err := artifact.Extract(bytes.NewReader(p.out.Bytes()), p.selection.Limits) // as whoever takes it will
+	if err == nil {
+		err = files.CheckTwins()
+	}
 	if err != nil {
 		return Packed{}, p.refused(err)
 	}

@@ -22,7 +22,11 @@ func Unpack(layer []byte, limits artifact.Limits) (artifact.Files, error) {
 	if !bytes.HasPrefix(layer, []byte{0x1f, 0x8b}) {
 		return nil, fmt.Errorf("%w: the layer is no gzipped tar", artifact.ErrMalformed)
 	}
-	return artifact.ExtractWithoutLinks(bytes.NewReader(layer), limits)
+	files, err := artifact.ExtractWithoutLinks(bytes.NewReader(layer), limits)
+	if err != nil {
+		return nil, err
+	}
+	return files, files.CheckTwins()
 }
 
 // staging begins the names of folders in which files wait until all of them are written.
