@@ -397,7 +397,7 @@ func TestWhatGoesWrong(t *testing.T) {
 		"signatures": {func(spec *sourcev1.OCIRepositorySpec) {
 			spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "gpg"}
 		}, nil,
-			[]string{"Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, 0},
+			[]string{"Ready=False UnsupportedField", "SourceVerified=False VerificationError", "Stalled=True UnsupportedField"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, ocirepository.Options{})

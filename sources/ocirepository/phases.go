@@ -58,7 +58,9 @@ func refuse(_ context.Context, s *state) (loop.Next, error) {
 	if ofCloud, instead := unserved.Provider(spec); ofCloud {
 		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.provider is not supported yet: %s", instead))
 	}
-	return loop.Next{}, refuseVerify(spec.Verify)
+	err := refuseVerify(spec.Verify)
+	s.doubted = err != nil // by what cannot be verified nobody is vouched for
+	return loop.Next{}, err
 }
 
 // limit refuses a source beyond its namespace's limit.

@@ -55,6 +55,7 @@ func (r reader) trust(ctx context.Context, s *state) (loop.Next, error) {
 	err = r.hub.Get(ctx, key, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
+		s.doubted = s.object.Generation != s.object.Status.ObservedGeneration // it may be another one than before
 		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of %s is not there: create it with %s", key, field, holds))
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read Secret %s: %w", key, err)

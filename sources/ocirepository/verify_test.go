@@ -204,6 +204,20 @@ func TestVerifyByKeys(t *testing.T) {
 			b.texts(digest, text(ann, digest))
 		}, outcome{verified, by("ann.pub"), "three", true}},
 		{"the Secret is gone for a while", func() { b.holds(nil) }, outcome{refused, gone, "three", true}},
+		{"another one is named, which is not there", func() {
+			b.keys(map[string]cosigner.Key{"ann.pub": ann})
+			other := byKeys()
+			other.SecretRef.Name = "others"
+			asks(other)
+		}, outcome{refused, strings.Replace(gone, "signers", "others", 1), "three", false}},
+		{"the first is named again", func() { asks(byKeys()) }, outcome{verified, by("ann.pub"), "three", true}},
+		{"identities are named beside it", func() {
+			both := byKeys()
+			both.MatchOIDCIdentity = byIdentity(".").MatchOIDCIdentity
+			asks(both)
+		}, outcome{[]string{"ArtifactInStorage=True Succeeded", "Ready=False VerificationError", "SourceVerified=False VerificationError", "Stalled=True VerificationError"},
+			"spec.verify has keys in secretRef, and identities or a trusted root: leave out the keys, or the others, which count without keys only", "three", false}},
+		{"and left out again", func() { asks(byKeys()) }, outcome{verified, by("ann.pub"), "three", true}},
 		{"it has a mistake beside the key", func() {
 			b.holds(map[string][]byte{"ann.pub": must[[]byte](t)(ann.Public()), "b.pub": nil})
 		}, outcome{refused, mistaken, "three", true}},

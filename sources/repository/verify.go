@@ -37,6 +37,7 @@ func (v verifier) trust(ctx context.Context, s *state) (loop.Next, error) {
 	err := v.hub.Get(ctx, key, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
+		s.doubted = s.object.Generation != s.object.Status.ObservedGeneration // it may be another one than before
 		return loop.Next{}, loop.Waiting(sourcev1.VerificationError, min(s.interval, fetching.Awaited), fmt.Errorf("the Secret %s of spec.verify.secretRef is not there: create it with the public keys whose signatures count", key))
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read Secret %s: %w", key, err)

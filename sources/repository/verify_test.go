@@ -81,6 +81,12 @@ func TestVerify(t *testing.T) {
 	spec := func(v *sourcev1.GitRepositoryVerification) func() {
 		return func() { b.update(func(o *sourcev1.GitRepository) { o.Spec.Verification = v }) }
 	}
+	named := func(secret string, generation int64) {
+		b.update(func(o *sourcev1.GitRepository) {
+			o.Spec.Verification, o.Generation = verifying(""), generation
+			o.Spec.Verification.SecretRef.Name = secret
+		})
+	}
 	refer := func(ref sourcev1.GitRepositoryRef) {
 		b.update(func(o *sourcev1.GitRepository) { o.Spec.Reference = &ref })
 	}
@@ -99,7 +105,9 @@ func TestVerify(t *testing.T) {
 		{"and taken away again", func() { b.trusts(ann) }, outcome{refused, "main@sha1:HEAD is not verified: the commit is signed by the SSH key KEY, which is not among those of the Secret", "by eve", false}},
 		{"and taken in once more", func() { b.trusts(ann, b.public()) }, outcome{verified, "verified: commit signed by eve (KEY)", "by eve", true}},
 		{"the Secret is gone for a while", func() { b.trusts() }, outcome{refused, "the Secret shop/signers of spec.verify.secretRef is not there: create it with the public keys whose signatures count", "by eve", true}},
-		{"a tag is asked for, and none named", func() { b.trusts(b.public()); spec(verifying(sourcev1.ModeGitTag))() }, outcome{refused, "main@sha1:HEAD is not verified, without a tag: spec.verify.mode Tag needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", "by eve", false}},
+		{"another one is named, which is not there", func() { b.trusts(b.public()); named("others", 2) }, outcome{refused, "the Secret shop/others of spec.verify.secretRef is not there: create it with the public keys whose signatures count", "by eve", false}},
+		{"the first is named again", func() { named("signers", 3) }, outcome{verified, "verified: commit signed by eve (KEY)", "by eve", true}},
+		{"a tag is asked for, and none named", func() { spec(verifying(sourcev1.ModeGitTag))() }, outcome{refused, "main@sha1:HEAD is not verified, without a tag: spec.verify.mode Tag needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", "by eve", false}},
 		{"a lightweight tag", func() {
 			b.run("tag", "v0")
 			b.run("push", "--quiet", "origin", "v0")

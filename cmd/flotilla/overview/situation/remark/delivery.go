@@ -39,6 +39,9 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
 	case sourcev1.VerificationError:
+		if next, missing := missingSigners(of, ready.Message); missing {
+			return next
+		}
 		return verificationNext(of) + ", then: " + again
 	case lineage.ReasonRewritten, lineage.ReasonUnknown:
 		return "push a commit that follows, or take this one: flotilla kubectl annotate gitrepository " + at.Name + inNamespace(at.Namespace) + " " + gitopsv1alpha1.RollbackProtectionAnnotation + "-"
@@ -99,6 +102,8 @@ func artifactNext(r *sourcev1.OCIRepository) string {
 		return correct
 	case keys != nil && refused:
 		return "have the artifact signed with one of the keys of the Secret " + keys.Name + ", or add the signer's public key there"
+	case keys != nil && verify.Provider == provenance.Notation:
+		return "put trustpolicy.json and the certificates of who may sign into the Secret " + keys.Name + inNamespace(r.Namespace)
 	case keys != nil:
 		return "put the public keys whose signatures count into the Secret " + keys.Name + inNamespace(r.Namespace)
 	case refused:

@@ -26,7 +26,9 @@ func TestWhatIsNotVerified(t *testing.T) {
 		"the tag":                           {refusal(provenance.UnsignedTag, "the tag is not signed"), signed("tag")},
 		"a tag of a name that misleads":     {refusal(provenance.UnsignedTag, "spec.verify.mode is a lightweight tag, which nobody can sign"), signed("tag")},
 		"no tag":                            {refusal(provenance.MissingTag, "spec.verify.mode Tag needs a signed tag"), "correct spec.ref or spec.verify.mode: flotilla edit gitrepository app -n shop" + again},
-		"the Secret":                        {"the Secret shop/signers of spec.verify.secretRef is not there", "put the public keys whose signatures count into the Secret signers -n shop" + again},
+		"the Secret":                        {"Secret shop/signers: invalid public keys", "put the public keys whose signatures count into the Secret signers -n shop" + again},
+		"the Secret, which is not there":    {"the Secret shop/signers of spec.verify.secretRef is not there: create it", "make it of the public keys whose signatures count: flotilla create secret generic signers -n shop --from-file=NAME.asc, or NAME.sshpub for SSH"},
+		"a Secret that others name":         {"the Secret shop/x;y of spec.verify.secretRef is not there: create it", "put the public keys whose signatures count into the Secret signers -n shop" + again},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
@@ -44,7 +46,10 @@ func TestWhatArtifactIsNotVerified(t *testing.T) {
 	const again = ", then: flotilla reconcile source oci app -n shop"
 	ref := &meta.LocalObjectReference{Name: "signers"}
 	refusal := provenance.Refusal{Revision: "v1@sha256:1", Why: "it has no signature of cosign"}.Message()
-	keys := sourcev1.OCIRepositoryVerification{SecretRef: ref}
+	keys, notation := sourcev1.OCIRepositoryVerification{SecretRef: ref}, sourcev1.OCIRepositoryVerification{Provider: "notation", SecretRef: ref}
+	missing := func(field string) string {
+		return "the Secret shop/signers of spec.verify." + field + " is not there: create it"
+	}
 	identities := func(subject string) sourcev1.OCIRepositoryVerification {
 		return sourcev1.OCIRepositoryVerification{TrustedRootSecretRef: ref, MatchOIDCIdentity: []sourcev1.OIDCIdentityMatch{{Issuer: "a", Subject: subject}}}
 	}
@@ -53,9 +58,13 @@ func TestWhatArtifactIsNotVerified(t *testing.T) {
 		says, want string
 	}{
 		"no key has signed it":       {keys, refusal, "have the artifact signed with one of the keys of the Secret signers, or add the signer's public key there" + again},
-		"the Secret with the keys":   {keys, "the Secret shop/signers of spec.verify.secretRef is not there", "put the public keys whose signatures count into the Secret signers -n shop" + again},
+		"the Secret with the keys":   {keys, "Secret shop/signers: invalid public keys", "put the public keys whose signatures count into the Secret signers -n shop" + again},
+		"no Secret with the keys":    {keys, missing("secretRef"), "make it of the public keys whose signatures count: flotilla create secret generic signers -n shop --from-file=NAME.pub"},
+		"the Secret with the policy": {notation, "Secret shop/signers: invalid trust policy", "put trustpolicy.json and the certificates of who may sign into the Secret signers -n shop" + again},
+		"no Secret with the policy":  {notation, missing("secretRef"), "make it of the trust policy, and the certificates of who may sign: flotilla create secret generic signers -n shop --from-file=trustpolicy.json --from-file=NAME.crt"},
+		"no Secret with the root":    {identities("b"), missing("trustedRootSecretRef"), "make it of the trusted root: flotilla create secret generic signers -n shop --from-file=trusted_root.json"},
 		"nobody who may signed it":   {identities("b"), refusal, "have the artifact signed by one of spec.verify.matchOIDCIdentity, or add who signs it there: flotilla edit ocirepository app -n shop" + again},
-		"the Secret with the root":   {identities("b"), "the Secret shop/signers of spec.verify.trustedRootSecretRef is not there", "put the trusted root into trusted_root.json of the Secret signers -n shop" + again},
+		"the Secret with the root":   {identities("b"), "Secret shop/signers: invalid trusted root", "put the trusted root into trusted_root.json of the Secret signers -n shop" + again},
 		"no root":                    {sourcev1.OCIRepositoryVerification{MatchOIDCIdentity: identities("b").MatchOIDCIdentity}, "spec.verify without keys in secretRef needs a trusted root", "correct its spec: flotilla edit ocirepository app -n shop" + again},
 		"an expression that is none": {identities("("), "spec.verify.matchOIDCIdentity[0].subject is no regular expression", "correct its spec: flotilla edit ocirepository app -n shop" + again},
 	} {
