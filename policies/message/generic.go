@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -44,30 +43,6 @@ func signed(p Provider, e alerting.Event, r *Request) (any, error) {
 	_, _ = mac.Write(body)
 	r.Header["X-Signature"] = "sha256=" + hex.EncodeToString(mac.Sum(nil))
 	return json.RawMessage(body), nil
-}
-
-// dispatch starts workflows of a repository on GitHub.
-func dispatch(p Provider, e alerting.Event, r *Request) (any, error) {
-	parts := strings.Split(strings.Trim(strings.TrimSuffix(strings.Trim(r.URL.Path, "/"), ".git"), "/"), "/")
-	if len(parts) != 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || strings.Trim(part, ".") == "" }) {
-		return nil, fmt.Errorf("%w: its address must be https://github.com/<owner>/<repository>, or that of your own server", ErrProvider)
-	}
-	api := &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/api/v3"}
-	if strings.EqualFold(r.URL.Host, "github.com") {
-		api = &url.URL{Scheme: "https", Host: "api.github.com"}
-	}
-	r.URL = api.JoinPath("repos", url.PathEscape(parts[0]), url.PathEscape(parts[1]), "dispatches")
-	r.Header["Accept"] = "application/vnd.github+json"
-	if r.App = p.App(); !r.App {
-		token, err := p.token()
-		if err != nil {
-			return nil, err
-		}
-		r.Header["Authorization"] = "Bearer " + token
-	}
-	const mostType = 100 // bytes, GitHub's limit
-	kind := e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name + "." + e.InvolvedObject.Namespace
-	return map[string]any{"event_type": kind[:min(len(kind), mostType)], "client_payload": e}, nil
 }
 
 // App reports whether the Secret has keys of a GitHub App, and no token.

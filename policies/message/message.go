@@ -112,6 +112,9 @@ func (p Provider) address() (*url.URL, error) {
 	if text == "" {
 		return nil, fmt.Errorf("%w: it has no address: set spec.address, or the key address of its Secret", ErrProvider)
 	}
+	if p.Type == notificationv1beta3.GitHubDispatchProvider {
+		text = overHTTPS(text)
+	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
 		return nil, fmt.Errorf("%w: its address is no URL that begins with https:// or http://", ErrProvider)

@@ -24,7 +24,10 @@ func OfProvider(of *notificationv1beta3.Provider) []alerting.Fault {
 	}
 	p := Provider{Type: spec.Type, Address: spec.Address, Channel: spec.Channel}
 	if p.Address != "" || spec.SecretRef == nil {
-		_, err := p.address()
+		at, err := p.address()
+		if err == nil && spec.Type == notificationv1beta3.GitHubDispatchProvider {
+			_, _, err = repositoryOf(at)
+		}
 		add("spec.address", err)
 	}
 	switch spec.Type {
