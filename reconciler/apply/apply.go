@@ -413,7 +413,7 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	}
 	for _, e := range eventsOf(s, after, outcome) {
 		message := s.hide(e.message)
-		r.deps.Events.Event(after, e.kind, e.reason, message)
+		r.deps.Events.Event(kustomizations.Told(after, s.source.revision, s.source.origin), e.kind, e.reason, message)
 		log.FromContext(ctx).Info(message, "reason", e.reason, "revision", s.source.revision)
 	}
 	s.ks = after
