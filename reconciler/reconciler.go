@@ -285,7 +285,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 
 func registerReceiver(_ context.Context, f *fleet) error {
 	return receiver.New(f.inherited.Client(f.mgr.GetClient()), receiver.Options{
-		Address: f.opts.Network.Webhooks, Egress: f.opts.Network.Egress, AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Metrics: f.opts.Metrics,
+		Address: f.opts.Network.Webhooks, Egress: f.opts.Network.Egress, AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, Metrics: f.opts.Metrics, Clean: f.inherited.Clean,
 	}).Register(f.mgr)
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	Egress egress.Dialer
 	// AllowCrossNamespace lets a Receiver name objects of other namespaces.
 	AllowCrossNamespace bool
+	// Clean returns an error without what may not be told of a Receiver, for the log and for senders; nil returns it as it is.
+	Clean func(of client.Object, err error) error
 	// Clock is the time. Default: the system's.
 	Clock clock.WithDelayedExecution
 	// Metrics is where metrics are registered; it may be nil.
@@ -58,6 +60,9 @@ type Reconciler struct {
 func New(hub client.Client, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
+	}
+	if opts.Clean == nil {
+		opts.Clean = func(_ client.Object, err error) error { return err }
 	}
 	r := &Reconciler{hub: hub, opts: opts, lines: expression.NewCompiler(expression.Limits{}), hooks: newHooks(opts.Clock)}
 	r.server = newServer(hub, r.hooks, opts)
@@ -123,5 +128,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if len(s.left.missing) > 0 {
 		next.After = min(next.After, again)
 	}
-	return loop.Result(next, err)
+	return loop.Result(next, r.opts.Clean(s.object, err))
 }

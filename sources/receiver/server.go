@@ -136,7 +136,7 @@ func (s *server) handle(ctx context.Context, r *http.Request) answer {
 	request := webhook.Request{Header: r.Header.Get, Body: body}
 	claims, err := s.verify(ctx, of, object, request, token)
 	if err != nil {
-		return s.refusal(ctx, of, err)
+		return s.refusal(ctx, object, of, err)
 	}
 	return s.tell(ctx, of, object, request, claims)
 }
@@ -147,13 +147,13 @@ func (s *server) current(ctx context.Context, of hook, path string) (*notificati
 	if err := s.hub.Get(ctx, of.key, object); apierrors.IsNotFound(err) {
 		return nil, nil, &nothing
 	} else if err != nil {
-		return nil, nil, s.failed(ctx, of, err)
+		return nil, nil, s.failed(ctx, object, of, err)
 	}
 	token, err := tokenOf(ctx, s.hub, object)
 	if failure := loop.As(err, ""); failure != nil && failure.Class != loop.ClassRetry {
 		return nil, nil, &nothing
 	} else if err != nil {
-		return nil, nil, s.failed(ctx, of, err)
+		return nil, nil, s.failed(ctx, object, of, err)
 	}
 	same := subtle.ConstantTimeCompare([]byte(object.GetWebhookPath(token["token"])), []byte(path)) == 1
 	if !same || object.UID != of.uid || object.DeletionTimestamp != nil {
@@ -165,8 +165,8 @@ func (s *server) current(ctx context.Context, of hook, path string) (*notificati
 	return object, token, nil
 }
 
-func (s *server) failed(ctx context.Context, of hook, err error) *answer {
-	ctrl.LoggerFrom(ctx).Error(err, "a webhook was not heard", "receiver", of.key)
+func (s *server) failed(ctx context.Context, object *notificationv1.Receiver, of hook, err error) *answer {
+	ctrl.LoggerFrom(ctx).Error(s.opts.Clean(object, err), "a webhook was not heard", "receiver", of.key)
 	return &answer{http.StatusInternalServerError, "the control plane cannot look at it now: send it again"}
 }
 
@@ -229,12 +229,13 @@ func (c checks) hold(ctx context.Context, claims map[string]any) error {
 }
 
 // refusal is the answer to a sender that may not send.
-func (s *server) refusal(ctx context.Context, of hook, err error) answer {
+func (s *server) refusal(ctx context.Context, object *notificationv1.Receiver, of hook, err error) answer {
 	if errors.Is(err, webhook.ErrDenied) || errors.Is(err, issuer.ErrDenied) {
-		ctrl.LoggerFrom(ctx).Info("A webhook was refused", "receiver", of.key, "reason", err.Error())
-		return answer{http.StatusUnauthorized, err.Error()}
+		why := s.opts.Clean(object, err).Error()
+		ctrl.LoggerFrom(ctx).Info("A webhook was refused", "receiver", of.key, "reason", why)
+		return answer{http.StatusUnauthorized, why}
 	}
-	return *s.failed(ctx, of, err)
+	return *s.failed(ctx, object, of, err)
 }
 
 // tell does what a verified request asks for.
@@ -248,15 +249,16 @@ func (s *server) tell(ctx context.Context, of hook, object *notificationv1.Recei
 	}
 	all, some, err := s.resources(ctx, object, of.filters)
 	if err != nil {
-		return *s.failed(ctx, of, err)
+		return *s.failed(ctx, object, of, err)
 	}
 	found, err := concerned(ctx, all, of.filters, event, claims)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("A webhook was not heard", "receiver", of.key, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("A webhook was not heard", "receiver", of.key, "reason", s.opts.Clean(object, err).Error())
 		return answer{http.StatusBadRequest, "a filter of the Receiver has no answer for this request"}
 	}
-	if err := s.waker.wake(ctx, found); err != nil {
-		return *s.failed(ctx, of, err)
+	clean := func(err error) error { return s.opts.Clean(object, err) }
+	if err := s.waker.wake(ctx, found, clean); err != nil {
+		return *s.failed(ctx, object, of, err)
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("A webhook was heard", "receiver", of.key, "objects", names(found))
 	text := fmt.Sprintf("%d of %d objects are looked at", len(found), len(all))

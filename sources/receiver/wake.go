@@ -178,12 +178,12 @@ func newWaker(hub client.Client, c clock.WithDelayedExecution) *waker {
 	return &waker{hub: hub, clock: c, last: map[target]time.Time{}, due: map[target]bool{}}
 }
 
-// wake asks for a reconcile of each object.
-func (w *waker) wake(ctx context.Context, all []named) error {
+// wake asks for a reconcile of each object. clean returns an error as it may be told.
+func (w *waker) wake(ctx context.Context, all []named, clean func(error) error) error {
 	var errs []error
 	for _, n := range all {
 		to := target{n.kind, client.ObjectKeyFromObject(n.object)}
-		if w.now(ctx, to) {
+		if w.now(ctx, to, clean) {
 			errs = append(errs, w.ask(ctx, to))
 		}
 	}
@@ -191,7 +191,7 @@ func (w *waker) wake(ctx context.Context, all []named) error {
 }
 
 // now reports whether an object may be asked now. If not, it is asked later.
-func (w *waker) now(ctx context.Context, to target) bool {
+func (w *waker) now(ctx context.Context, to target, clean func(error) error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
@@ -204,18 +204,18 @@ func (w *waker) now(ctx context.Context, to target) bool {
 	if !w.due[to] {
 		w.due[to] = true
 		ctx = context.WithoutCancel(ctx)
-		w.clock.AfterFunc(max(pause-now.Sub(last), 0), func() { go w.later(ctx, to) })
+		w.clock.AfterFunc(max(pause-now.Sub(last), 0), func() { go w.later(ctx, to, clean) })
 	}
 	return false
 }
 
-func (w *waker) later(ctx context.Context, to target) {
+func (w *waker) later(ctx context.Context, to target, clean func(error) error) {
 	w.mu.Lock()
 	delete(w.due, to)
 	w.last[to] = w.clock.Now()
 	w.mu.Unlock()
 	if err := w.ask(ctx, to); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "what a webhook tells of is seen at the interval only")
+		ctrl.LoggerFrom(ctx).Error(clean(err), "what a webhook tells of is seen at the interval only")
 	}
 }
 
