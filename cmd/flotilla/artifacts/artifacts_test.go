@@ -143,7 +143,7 @@ func TestWrongCalls(t *testing.T) {
 		"pull artifact oci://127.0.0.1:1/fleet:v1 -o FOLDER",
 		"tag artifact oci://REGISTRY/fleet:v1", "tag artifact oci://REGISTRY/fleet:v1 --tag a/b", "tag artifact oci://REGISTRY/fleet:v1 --tag v2",
 		"list", "list artifacts oci://REGISTRY/fleet:v1", "list artifacts oci://REGISTRY/fleet", "list artifacts oci://REGISTRY/fleet --filter-semver nope", "list artifacts oci://REGISTRY/fleet --filter-regex (",
-		"diff", "diff -f app.yaml", "diff artifact oci://REGISTRY/fleet:v1", "diff artifact oci://REGISTRY/fleet:v1 -f FOLDER", "diff artifact oci://REGISTRY/fleet:v1 -f FOLDER/none",
+		"diff", "diff -f app.yaml", "diff -f it's;here.yaml --server-side", "diff kustomization web --path ./web", "diff artifact oci://REGISTRY/fleet:v1", "diff artifact oci://REGISTRY/fleet:v1 -f FOLDER", "diff artifact oci://REGISTRY/fleet:v1 -f FOLDER/none",
 	} {
 		w.show("", line)
 	}

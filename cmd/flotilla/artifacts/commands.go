@@ -44,7 +44,7 @@ func verb(name, short string, of *cobra.Command) *cobra.Command {
 		}
 		call := cmd.CommandPath() + " " + of.Use
 		if name == "diff" && len(args) > 0 {
-			return command.Usage(fmt.Errorf("diff of manifests is kubectl's: %s kubectl diff; of an artifact it is %s", cmd.Root().CommandPath(), call))
+			return command.Usage(diffElsewhere(cmd.Root().CommandPath(), call, args))
 		}
 		return command.Usage(fmt.Errorf("%s is missing: %s", of.Name(), call))
 	}
