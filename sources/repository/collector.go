@@ -24,16 +24,22 @@ type collector struct {
 }
 
 // files returns the files of a commit that belong to the repository's artifact,
-// with those of its submodules and of what it includes.
-func (c collector) files(ctx context.Context, s *state, tree *git.Tree, of git.Commit) (artifact.Files, error) {
+// with those of its submodules, which are returned as well, and of what it includes.
+func (c collector) files(ctx context.Context, s *state, tree *git.Tree, of git.Commit) (artifact.Files, []submodule.Module, error) {
 	whole := &submodule.Whole{Tree: tree}
 	if s.object.Spec.RecurseSubmodules {
 		var err error
 		if whole, err = submodule.Fetch(ctx, tree, s.from, s.object.Spec.SparseCheckout); err != nil {
-			return nil, fmt.Errorf("submodules of %s: %w", of.Revision().Short(), err)
+			return nil, nil, fmt.Errorf("submodules of %s: %w", of.Revision().Short(), err)
 		}
 		defer whole.Close()
 	}
+	files, err := c.selected(ctx, s, whole, of)
+	return files, whole.Modules, err
+}
+
+// selected returns the files of a commit and of its submodules that belong to the repository's artifact, with those of what it includes.
+func (c collector) selected(ctx context.Context, s *state, whole *submodule.Whole, of git.Commit) (artifact.Files, error) {
 	included, err := c.includes.read(ctx, s)
 	if err != nil {
 		return nil, err

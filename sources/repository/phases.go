@@ -161,7 +161,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if err := r.verifier.verify(s, tree); err != nil {
 		return loop.Next{}, err
 	}
-	files, err := r.collector.files(ctx, s, tree, s.commit)
+	files, modules, err := r.collector.files(ctx, s, tree, s.commit)
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}
@@ -190,8 +190,18 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if s.history.text != "" {
 		s.artifact.Metadata[gitopsv1alpha1.HistoryKey] = s.history.text
 	}
+	inclusion.RecordSubmodules(s.artifact.Metadata, recorded(modules))
 	provenance.Record(s.artifact.Metadata, s.signed.commit, s.signed.tag)
 	return loop.Next{}, nil
+}
+
+// recorded returns submodules as they are recorded with an artifact.
+func recorded(modules []submodule.Module) []inclusion.Submodule {
+	var out []inclusion.Submodule
+	for _, m := range modules {
+		out = append(out, inclusion.Submodule{Path: excerpt.Line(m.Path), URL: m.URL, Commit: m.Commit})
+	}
+	return out
 }
 
 // take transfers a commit, without files that belong to no artifact where the server can leave them out.

@@ -1,6 +1,7 @@
 package repository_test
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -63,6 +64,13 @@ func TestSubmodules(t *testing.T) {
 			}
 			if _, _, writes, _ := b.reconcile(); writes != 0 {
 				t.Errorf("the next run wrote %d times: %s", writes, b.composed().Says)
+			}
+			recorded := ""
+			if strings.Contains(step.want.Files, "lib/") {
+				recorded = fmt.Sprintf(`[{"path":"lib","url":%q,"commit":%q}]`, b.git.URL("app"), first)
+			}
+			if diff := cmp.Diff(recorded, b.object().Status.Artifact.Metadata["gitops.flotilla.io/submodules"]); diff != "" {
+				t.Errorf("what is recorded of submodules (-want +got):\n%s", diff)
 			}
 			if status := b.object().Status; step.want.Says == "" && status.ObservedRecurseSubmodules != b.object().Spec.RecurseSubmodules {
 				t.Errorf("observedRecurseSubmodules: %t", status.ObservedRecurseSubmodules)

@@ -48,7 +48,7 @@ func (r *users) restoreOne(ctx context.Context, s *state, owner string, used art
 		return err
 	}
 	defer tree.Close()
-	files, err := r.collector.files(ctx, s, tree, commit)
+	files, _, err := r.collector.files(ctx, s, tree, commit)
 	if err != nil {
 		return err
 	}

@@ -40,14 +40,25 @@ type Source struct {
 // from several goroutines.
 type Whole struct {
 	// Tree has the files of all.
-	Tree  fs.FS
-	trees []*git.Tree
-	at    []string // where submodules are
+	Tree fs.FS
+	// Modules are the submodules, each before those within it.
+	Modules []Module
+	trees   []*git.Tree
+}
+
+// Module is a submodule.
+type Module struct {
+	// Path is where its files are, from the root of the commit.
+	Path string
+	// URL is where it was fetched from, without credentials.
+	URL string
+	// Commit is its commit, in lower-case hex.
+	Commit string
 }
 
 // Within reports whether a file is of a submodule.
 func (w *Whole) Within(name string) bool {
-	return slices.ContainsFunc(w.at, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
+	return slices.ContainsFunc(w.Modules, func(m Module) bool { return strings.HasPrefix(name, m.Path+"/") })
 }
 
 // Close frees the trees of the submodules; that of the commit stays open.
@@ -203,7 +214,9 @@ func (f *fetcher) fetch(ctx context.Context, at place, commit string) (fs.FS, er
 	if err != nil {
 		return nil, f.explain(at, commit, err)
 	}
-	f.whole.trees, f.whole.at = append(f.whole.trees, tree), append(f.whole.at, at.path)
+	from := *at.url
+	from.User, from.RawQuery, from.Fragment = nil, "", ""
+	f.whole.trees, f.whole.Modules = append(f.whole.trees, tree), append(f.whole.Modules, Module{Path: at.path, URL: line(from.String()), Commit: commit})
 	return f.graft(ctx, tree, at)
 }
 

@@ -174,6 +174,9 @@ const (
 // There is none where it does, or nothing was before.
 const HistoryKey = "gitops.flotilla.io/history"
 
+// SubmodulesKey in the metadata of an artifact is a JSON list of the submodules whose files are part of it, each with path, url and commit.
+const SubmodulesKey = "gitops.flotilla.io/submodules"
+
 // FetchedAnnotation on an ExternalArtifact is the digest of the artifact that is in the store, or that of one which is
 // not, with ": " and the reason.
 const FetchedAnnotation = "gitops.flotilla.io/fetched"

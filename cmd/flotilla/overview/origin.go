@@ -62,6 +62,7 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 		t.out.File.LastChange = clone.LastChange(ctx, ".", t.out.Commit.Hash(), t.out.File.Path)
 	}
 	t.out.File.From(source)
+	t.out.File.FromSubmodule(source, standing.Revision(&ks))
 	return nil
 }
 

@@ -83,6 +83,13 @@ func TestTrace(t *testing.T) {
 				Revision: "v1.2.0@sha1:0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d9f2c4d1e",
 			}},
 		},
+		"submodule": {
+			Object: template, Source: source, Applier: applier,
+			Commit: &lineage.Commit{Revision: revision, Author: "Ann Other <ann@example.com>", Subject: "More replicas", Date: "2026-03-05T08:00:00Z"},
+			File: &lineage.File{Path: "vendor/base/deploy/web.yaml", Line: 12, Submodule: &lineage.Submodule{
+				Directory: "vendor/base", URL: "https://git.example.com/shop/base", Commit: "0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d9f2c4d1e", Path: "deploy/web.yaml",
+			}},
+		},
 		"misread": {
 			Object:  template,
 			Binding: &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"}, Decided: "2026-03-05T08:00:01Z", Outcome: "Success", Fault: "webhook w: no answer"},

@@ -96,6 +96,8 @@ type File struct {
 	LastChange *Commit `json:"lastChange,omitempty"`
 	// Included is where the file is included from; nil if it is of the source itself, as far as that can be told.
 	Included *Included `json:"included,omitempty"`
+	// Submodule is where the file is from, if that is a submodule; nil otherwise, and if it is not known.
+	Submodule *Submodule `json:"submodule,omitempty"`
 	// Unknown is why the file is not known.
 	Unknown string `json:"unknown,omitempty"`
 }
@@ -295,6 +297,9 @@ func (t Trace) written() []line {
 	if i := f.Included; i != nil {
 		add("included", "from %s, %s, %s", i.Object, i.Revision, i.Path)
 	}
+	if s := f.Submodule; s != nil {
+		add("submodule", "%s, of %s, sha1:%s, %s", s.Directory, s.URL, s.Commit, s.Path)
+	}
 	if changed := t.changed(); changed != "" {
 		add("changed by", "%s", changed)
 	}
@@ -306,6 +311,8 @@ func (t Trace) changed() string {
 	switch f := t.File; {
 	case f.Path == "" || t.Commit == nil:
 		return ""
+	case f.Submodule != nil:
+		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of that repository", f.Submodule.Commit, f.Submodule.Path)
 	case f.LastChange == nil && f.Included != nil:
 		i := f.Included
 		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of that repository", Commit{Revision: i.Revision}.Hash(), i.Path)
