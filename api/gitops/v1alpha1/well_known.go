@@ -129,6 +129,10 @@ const PrunedFromAnnotation = "gitops.flotilla.io/pruned-from"
 // it says that its policy has it.
 const HoldsSecretsAnnotation = "kustomize.flotilla.io/holds-secrets"
 
+// HoldsSecretsInAnnotation is beside it on a Kustomization that another one put such text into: the fields of its spec, between commas,
+// by which the text comes into all that it builds. Variables are none of them.
+const HoldsSecretsInAnnotation = "kustomize.flotilla.io/holds-secrets-in"
+
 // Values of HoldsSecretsAnnotation.
 const (
 	HoldsInFields = "fields"

@@ -165,6 +165,7 @@ func FromFiles(ctx context.Context, by *build.Builder, files *build.Tree, in Inp
 
 // objects builds files. It also returns what the build read.
 func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, *build.Reads, error) {
+	in, shown := in.remembering()
 	variables, secret, err := variables(ctx, in)
 	if err != nil {
 		return nil, nil, err
@@ -188,7 +189,9 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	case ctx.Err() != nil: // what could not be opened for that says nothing of the files
 		return nil, nil, fmt.Errorf("build: %w", context.Cause(ctx))
 	case err == nil:
-		objects, err = in.prepare(objects)
+		if objects, err = in.prepare(objects); err == nil {
+			in.handOn(objects, *shown)
+		}
 	case errors.Is(err, build.ErrPath):
 		err = fmt.Errorf("%w%s", err, meant(files, in.Kustomization.Spec.Path))
 	}

@@ -141,7 +141,7 @@ func texts(obj client.Object) []string {
 		switch of := of.(type) {
 		case map[string]any:
 			for key, value := range of {
-				if key != gitopsv1alpha1.HoldsSecretsAnnotation {
+				if key != gitopsv1alpha1.HoldsSecretsAnnotation && key != gitopsv1alpha1.HoldsSecretsInAnnotation {
 					add(value)
 				}
 			}
