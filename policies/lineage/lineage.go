@@ -68,7 +68,12 @@ func (r Relation) Text(before string) string {
 // Holds reports whether a repository keeps its artifact rather than take a commit
 // that is not known to follow.
 func Holds(r *sourcev1.GitRepository) bool {
-	return r.Annotations[gitopsv1alpha1.RollbackProtectionAnnotation] == gitopsv1alpha1.RollbackProtectionHold
+	return HoldsIn(r.Annotations)
+}
+
+// HoldsIn is Holds by the annotations of a source.
+func HoldsIn(annotations map[string]string) bool {
+	return annotations[gitopsv1alpha1.RollbackProtectionAnnotation] == gitopsv1alpha1.RollbackProtectionHold
 }
 
 // Held is a revision that is not taken, as it is not known to follow.

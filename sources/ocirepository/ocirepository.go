@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -115,7 +116,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("ocirepository").
-		For(&sourcev1.OCIRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked())).
+		For(&sourcev1.OCIRepository{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(gitopsv1alpha1.RollbackProtectionAnnotation))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
 			NewQueue:                fairqueue.ByNamespace(r.opts.Workers),
@@ -165,7 +166,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, key: req.NamespacedName, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
 	fetched := r.counts.Fetch.Begin()
-	next, err := loop.Run(ctx, s, refuse, r.limit, r.secrets.trust, r.connect, r.resolve, verify, r.use, r.fetch)
+	next, err := loop.Run(ctx, s, refuse, r.limit, r.secrets.trust, r.connect, r.resolve, verify, r.follow, r.use, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the source
 	}

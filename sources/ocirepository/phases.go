@@ -13,9 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/policies/annotation"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -40,6 +42,9 @@ type state struct {
 	doubted bool
 	// artifact is the new artifact; nil until it is stored.
 	artifact *meta.Artifact
+	// read is the manifest of the target, if it was read, and history what is to be said if it is older than the artifact.
+	read    *read
+	history string
 	// storing means that the fault is one of our storage, not of the registry.
 	storing bool
 }
@@ -57,6 +62,9 @@ func refuse(_ context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
 	if ofCloud, instead := unserved.Provider(spec); ofCloud {
 		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.provider is not supported yet: %s", instead))
+	}
+	if err := annotation.OfRollback(s.object.Annotations); err != nil {
+		return loop.Next{}, loop.Stalled(annotation.ReasonInvalid, err)
 	}
 	err := refuseVerify(spec.Verify)
 	s.doubted = err != nil // by what cannot be verified nobody is vouched for
@@ -139,6 +147,9 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		Revision: s.target.Revision(), LastUpdateTime: metav1.NewTime(r.opts.Clock.Now()),
 		Metadata: metadata(manifest.Annotations),
 	}
+	if s.history != "" {
+		s.artifact.Metadata[gitopsv1alpha1.HistoryKey] = s.history
+	}
 	if s.signed != nil {
 		provenance.RecordArtifact(s.artifact.Metadata, s.signed)
 	}
@@ -147,7 +158,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 
 // transfer returns the manifest of a digest, and the bytes of the layer that is asked for.
 func (s *state) transfer(ctx context.Context, digest string) (oci.Manifest, []byte, error) {
-	manifest, err := s.remote.Manifest(ctx, digest)
+	manifest, err := s.manifest(ctx, digest)
 	if err != nil {
 		return oci.Manifest{}, nil, err
 	}

@@ -16,8 +16,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/annotation"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 )
@@ -37,7 +40,7 @@ const (
 )
 
 // metadata returns the annotations of a manifest as far as they are recorded with the artifact: those of the OCI first. Anybody may
-// have written them, so that each is one line, and none says who signed.
+// have written them, so that each is one line, and none says what only the control plane may say.
 func metadata(annotations map[string]string) map[string]string {
 	keys := slices.SortedFunc(maps.Keys(annotations), func(a, b string) int {
 		if known := strings.HasPrefix(a, wellKnown); known != strings.HasPrefix(b, wellKnown) {
@@ -54,7 +57,7 @@ func metadata(annotations map[string]string) map[string]string {
 		if size += len(key) + len(value); size > maxAnnotations {
 			break
 		}
-		if excerpt.Line(key) == key && value != "" {
+		if excerpt.Line(key) == key && value != "" && key != gitopsv1alpha1.HistoryKey && key != gitopsv1alpha1.SubmodulesKey {
 			out[key] = value
 		}
 	}
@@ -103,6 +106,9 @@ func (r *Reconciler) setStored(s *state) {
 		fetching.Drop(s.object, sourcev1.SourceVerifiedCondition)
 	}
 	message := fmt.Sprintf("stored artifact for digest '%s'", status.Artifact.Revision)
+	if history := status.Artifact.Metadata[gitopsv1alpha1.HistoryKey]; history != "" {
+		message += ": " + history
+	}
 	r.set(s, meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	r.set(s, sourcev1.ArtifactInStorageCondition, metav1.ConditionTrue, meta.SucceededReason, message)
 	fetching.Drop(s.object, sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition, sourcev1.ArtifactOutdatedCondition,
@@ -119,7 +125,7 @@ func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	}
 	fetching.Drop(s.object, other)
 	switch failure.Reason {
-	case fetching.ReasonUnsupported:
+	case fetching.ReasonUnsupported, annotation.ReasonInvalid, lineage.ReasonRewritten, lineage.ReasonUnknown:
 		fetching.Drop(s.object, failed)
 	case sourcev1.VerificationError: // the registry did deliver
 		fetching.Drop(s.object, failed)
@@ -170,6 +176,9 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.OCIRepositor
 		}
 	case s.renewed(before):
 		r.events.Event(s.object, corev1.EventTypeNormal, fetching.ReasonNewArtifact, s.stored())
+		if s.history != "" && before.Status.Artifact.Revision != s.artifact.Revision {
+			r.events.Event(s.object, corev1.EventTypeWarning, lineage.ReasonRewritten, s.artifact.Revision+": "+s.history)
+		}
 	case was != nil && was.Status == metav1.ConditionFalse:
 		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, fetching.WorksAgain(s.object, s.object.Status.Artifact))
 	}

@@ -34,6 +34,9 @@ func refused(l *linter, o *object, fields map[string]any) {
 		}
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.OCIRepositoryKind) && read(&oci):
 		verified(l, o, oci.Spec.Verify)
+		if err := annotation.OfRollback(oci.Annotations); err != nil {
+			refuse(l, o, "metadata.annotations", err.Error())
+		}
 		if not, instead := unserved.Provider(oci.Spec); not {
 			refuse(l, o, "spec.provider", "is not supported yet: "+instead)
 		}

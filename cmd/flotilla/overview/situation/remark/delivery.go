@@ -44,7 +44,11 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 		}
 		return verificationNext(of) + ", then: " + again
 	case lineage.ReasonRewritten, lineage.ReasonUnknown:
-		return "push a commit that follows, or take this one: flotilla kubectl annotate gitrepository " + at.Name + inNamespace(at.Namespace) + " " + gitopsv1alpha1.RollbackProtectionAnnotation + "-"
+		follows := "a commit that follows"
+		if at.Kind == sourcev1.OCIRepositoryKind {
+			follows = "an artifact that is newer"
+		}
+		return "push " + follows + ", or take this one: flotilla kubectl annotate " + strings.ToLower(at.Kind) + " " + at.Name + inNamespace(at.Namespace) + " " + gitopsv1alpha1.RollbackProtectionAnnotation + "-"
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":

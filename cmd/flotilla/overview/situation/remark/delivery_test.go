@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // TestWhatIsNotVerified: what to do follows from what is wrong, and not from what signers and tags are called.
@@ -38,6 +39,19 @@ func TestWhatIsNotVerified(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestWhatIsHeldBack: it is taken by an annotation less, of the kind that it is.
+func TestWhatIsHeldBack(t *testing.T) {
+	named := metav1.ObjectMeta{Namespace: "shop", Name: "app"}
+	for want, of := range map[string]origins.Object{
+		"push a commit that follows, or take this one: flotilla kubectl annotate gitrepository app -n shop gitops.flotilla.io/rollback-protection-":     &sourcev1.GitRepository{ObjectMeta: named},
+		"push an artifact that is newer, or take this one: flotilla kubectl annotate ocirepository app -n shop gitops.flotilla.io/rollback-protection-": &sourcev1.OCIRepository{ObjectMeta: named},
+	} {
+		if got := remark.SourceNext(of, &metav1.Condition{Reason: "HistoryRewritten"}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 
