@@ -1,0 +1,41 @@
+package lint_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
+)
+
+// TestBooleansOfYAML: a word that is a boolean to some readers is a text here, as to whoever builds it, and it is said what to write.
+func TestBooleansOfYAML(t *testing.T) {
+	const head = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, sourceRef: {kind: GitRepository, name: a}, "
+	const body = `spec.prune: Invalid value: "string": spec.prune in body must be of type boolean: "string"`
+	for content, want := range map[string]string{
+		"prune: true":  "",
+		"prune: TRUE":  "",
+		"prune: yes":   body + "; yes is a text to a Kustomization, as in Flux, and a boolean to kubectl alone: write true",
+		"prune: On":    body + "; On is a text to a Kustomization, as in Flux, and a boolean to kubectl alone: write true",
+		"prune: n":     body + "; n is a text to a Kustomization, as in Flux, and a boolean to kubectl alone: write false",
+		"prune: maybe": body,
+		"prune: true, postBuild: {substitute: {ANSWER: yes}}": "",
+		"prune: true, dependsOn: [{name: on}]":                "",
+	} {
+		linter, err := lint.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(head + content + "}\n")}}, lint.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range report.Findings {
+			got += f.Field + ": " + f.Message
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", content, diff)
+		}
+	}
+}
