@@ -63,6 +63,10 @@ func Pack(ctx context.Context, at string, selection Selection) (Packed, error) {
 	}
 	p := newPacking(at, selection)
 	if info.IsDir() {
+		if p.inside, err = os.OpenRoot(at); err != nil {
+			return Packed{}, fmt.Errorf("%w: %w", ErrPath, err)
+		}
+		defer p.inside.Close()
 		err = p.folder(ctx, at, ".", info)
 	} else if err = p.header(".", tar.TypeDir, 0, alone); err == nil {
 		err = p.file(at, filepath.Base(at), info)
@@ -96,8 +100,10 @@ type packing struct {
 	at        string
 	selection Selection
 	matcher   gitignore.Matcher
-	size      int64
-	links     []string
+	// inside is the folder; nil for a single file.
+	inside *os.Root
+	size   int64
+	links  []string
 	// above are the folders that the one at hand is in, as they are really called: a link to one of them leads round and round.
 	above []string
 
@@ -204,11 +210,20 @@ func (p *packing) file(at, name string, info fs.FileInfo) error {
 	if err := p.fits(info.Size()); err != nil {
 		return err
 	}
-	content, err := os.ReadFile(at)
+	content, err := p.read(at, name)
 	if err != nil {
 		return p.fault(name, err)
 	}
 	return p.content(name, content, mode(info))
+}
+
+// read reads a file. Where links are left out it is read as one of the folder: what somebody has put a link in the place of, since it was
+// looked at, leads nowhere else.
+func (p *packing) read(at, name string) ([]byte, error) {
+	if p.inside == nil || p.selection.Resolve {
+		return os.ReadFile(at)
+	}
+	return p.inside.ReadFile(name)
 }
 
 // fits errs if the files would be too large with one more of a size.

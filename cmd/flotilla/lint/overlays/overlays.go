@@ -158,12 +158,22 @@ func (b *building) tree(ctx context.Context, source inventory.Source) (*build.Tr
 	if tree := b.trees[key]; tree != nil {
 		return tree, nil
 	}
-	files, err := artifact.Collect(ctx, os.DirFS(b.root), selection, artifact.Limits{})
+	files, err := collected(ctx, b.root, selection)
 	if err != nil {
 		return nil, err
 	}
 	b.trees[key] = build.NewTree(files.Contents()).WithLinks(files.Links())
 	return b.trees[key], nil
+}
+
+// collected returns the files of a folder that a source would fetch. What somebody puts a link in the place of meanwhile leads nowhere else.
+func collected(ctx context.Context, folder string, selection artifact.Selection) (artifact.Files, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return artifact.Collect(ctx, root.FS(), selection, artifact.Limits{})
 }
 
 // ownSources finds the sources that stand for the repository itself: those with a path that exists in it. only is true

@@ -45,7 +45,7 @@ func Standing(ctx context.Context, folder string) ([]Application, error) {
 	var tree *build.Tree
 	var unread error
 	if !outside {
-		files, err := artifact.Collect(ctx, os.DirFS(root), artifact.Selection{}, artifact.Limits{})
+		files, err := collected(ctx, root, artifact.Selection{})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
