@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // LogOptions say how much is logged and in what form. The zero value logs
@@ -58,7 +60,7 @@ func (o *LogOptions) logger(out io.Writer, level slog.Level, to io.Writer) (logr
 	case "", "text":
 		handler = slog.NewTextHandler(out, opts)
 	case "json":
-		handler = slog.NewJSONHandler(out, opts)
+		handler = slog.NewJSONHandler(visible{out}, opts)
 	default:
 		return logr.Discard(), fmt.Errorf("--logging-format %q is unknown: use text or json", o.Format)
 	}
@@ -66,4 +68,15 @@ func (o *LogOptions) logger(out io.Writer, level slog.Level, to io.Writer) (logr
 		handler = terse{Handler: handler, screen: &screen{out: to}}
 	}
 	return logr.FromSlogHandler(calm{handler}), nil
+}
+
+// visible writes JSON with the codes of characters that a terminal would obey, or that nobody would see: its encoder leaves most of them.
+type visible struct{ out io.Writer }
+
+// Write implements io.Writer.
+func (v visible) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(v.out, excerpt.Visible(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // reporting is what is written to a screen besides faults: what somebody who looks on waits for.
@@ -65,7 +67,7 @@ func (t terse) WithGroup(name string) slog.Handler {
 	return t
 }
 
-// line is a record for people: what it says, and about what.
+// line is a record for people: what it says, and about what. Others may have written parts of it, which a terminal must not obey.
 func line(r slog.Record, attrs []slog.Attr) string {
 	var out strings.Builder
 	out.WriteString(r.Message)
@@ -92,7 +94,7 @@ func line(r slog.Record, attrs []slog.Attr) string {
 	if object["name"] != "" {
 		_, _ = fmt.Fprintf(&out, " (%s)", strings.TrimPrefix(object["namespace"]+"/"+object["name"], "/"))
 	}
-	return strings.Join(strings.Fields(out.String()), " ")
+	return excerpt.Inline(strings.Join(strings.Fields(strings.ToValidUTF8(out.String(), "?")), " "))
 }
 
 // isWord reports whether a value is short enough for a screen: a text, whatever type it has of
