@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -33,10 +34,21 @@ const most = 200
 
 // Between returns what changed from old to now, sorted by path. Objects and lists
 // of equal length are compared field by field, all else as a whole.
-func Between(old, now any) []Change {
-	var out []Change
-	walk("", old, now, &out)
-	return out
+func Between(old, now any) []Change { return upTo(most, old, now) }
+
+// All is Between for callers that cannot do without any change.
+func All(old, now any) []Change { return upTo(math.MaxInt, old, now) }
+
+func upTo(most int, old, now any) []Change {
+	w := walker{most: most}
+	w.walk("", old, now)
+	return w.out
+}
+
+// walker collects changes, up to most.
+type walker struct {
+	most int
+	out  []Change
 }
 
 // Carried returns the changes that reach a cluster, and those of all that do not,
@@ -57,30 +69,30 @@ func Carried(all, carried []Change) []Change {
 // within reports whether path is other, or below it.
 func within(path, other string) bool { return path == other || strings.HasPrefix(path, other+"/") }
 
-func walk(path string, old, now any, out *[]Change) {
-	if len(*out) >= most {
+func (w *walker) walk(path string, old, now any) {
+	if len(w.out) >= w.most {
 		return
 	}
 	switch was := old.(type) {
 	case map[string]any:
 		if is, ok := now.(map[string]any); ok {
-			walkObject(path, was, is, out)
+			w.walkObject(path, was, is)
 			return
 		}
 	case []any:
 		if is, ok := now.([]any); ok && len(is) == len(was) {
 			for i := range was {
-				walk(path+"/"+strconv.Itoa(i), was[i], is[i], out)
+				w.walk(path+"/"+strconv.Itoa(i), was[i], is[i])
 			}
 			return
 		}
 	}
 	if !reflect.DeepEqual(old, now) {
-		*out = append(*out, Change{Path: path, Old: old, New: now})
+		w.out = append(w.out, Change{Path: path, Old: old, New: now})
 	}
 }
 
-func walkObject(path string, old, now map[string]any, out *[]Change) {
+func (w *walker) walkObject(path string, old, now map[string]any) {
 	keys := slices.Collect(maps.Keys(old))
 	for key := range now {
 		if _, both := old[key]; !both {
@@ -89,12 +101,12 @@ func walkObject(path string, old, now map[string]any, out *[]Change) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		walk(path+"/"+escape(key), old[key], now[key], out)
+		w.walk(path+"/"+Escape(key), old[key], now[key])
 	}
 }
 
-// escape returns a key as a token of a JSON pointer.
-func escape(key string) string {
+// Escape returns a key as a token of a JSON pointer.
+func Escape(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 

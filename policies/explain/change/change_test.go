@@ -42,6 +42,9 @@ func TestBetween(t *testing.T) {
 	if got := len(change.Between(object(), many)); got != 200 {
 		t.Errorf("%d changes are kept of 300, want 200", got)
 	}
+	if got := len(change.All(object(), many)); got != 300 {
+		t.Errorf("%d changes are all of 300", got)
+	}
 }
 
 func TestCarried(t *testing.T) {
