@@ -143,18 +143,13 @@ func (in *FleetInput) attach(p *TemplatePlan, template *unstructured.Unstructure
 // resend renders the Works of a template again, with the clusters of the templates that need it.
 func (in *FleetInput) resend(p *TemplatePlan, template *unstructured.Unstructured, snap placement.Snapshot) {
 	template = template.DeepCopy()
-	switch p.Outcome {
-	case propagation.Carried:
-		p.Activation.Claim(p.Policy).Set(template)
-	case propagation.Released:
-		propagation.Unclaim(template)
-	}
+	p.claim(template)
 	digest, err := propagation.Digest(template)
 	if stands := p.Binding.GetAnnotations()[propagation.DigestAnnotation]; err != nil || stands != "" && stands != digest {
 		p.Err = errors.Join(p.Err, err)
 		return
 	}
-	works, err := Works(WorksInput{
+	works, err := in.Kept.Works(WorksInput{
 		Binding: p.Binding, Template: template, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
 		Quotas: QuotasOf(in.Quotas, template.GetNamespace()),
 	})

@@ -46,6 +46,8 @@ type FleetInput struct {
 	Interpreter *interpreter.Interpreter
 	// Now dates new decisions.
 	Now time.Time
+	// Kept are the Works of an earlier plan; nil for none.
+	Kept *Kept
 }
 
 // TemplatePlan is the plan of one template.
@@ -220,7 +222,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 		out.Err = errors.Join(out.Err, err)
 		return out
 	}
-	works, err := Works(WorksInput{
+	works, err := in.Kept.Works(WorksInput{
 		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
 		Quotas: QuotasOf(in.Quotas, claimed.GetNamespace()),
 	})
