@@ -19,7 +19,6 @@ func newElsewhereCommands() []*cobra.Command {
 		{"init", "there is nothing to install: flotillad serve --data-dir DIR runs a control plane, and is all of it"},
 		{"deinit", "there is nothing to take out: flotillad serve ends by Ctrl-C or SIGTERM, and its --data-dir is all that it leaves"},
 		{"addons", "there are no addons: estimator and descheduler are parts of flotillad, and search and metrics across clusters are not there yet"},
-		{"plan", "flotilla explain -f FILE says what would become of manifests, and flotilla kubectl diff -f FILE what they would change on the control plane"},
 	}
 	for _, verb := range []string{"autoscale", "auth", "cluster-info", "config", "cp", "debug", "expose", "proxy", "replace", "rollout", "run", "scale", "set", "wait"} {
 		all = append(all, elsewhere{verb, verb + " is kubectl's: flotilla kubectl " + verb})

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/inspection"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/management"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/planning"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
 )
 
@@ -24,6 +25,7 @@ var packages = []func(*fleet.Flags) []*cobra.Command{
 	overview.Commands,
 	registration.Commands,
 	artifacts.Commands,
+	planning.Commands,
 }
 
 // groups are the headings of help in their order, with the commands under each. Commands that are
@@ -35,11 +37,11 @@ var groups = []struct {
 	{"basic", "Basic Commands:", []string{"explain", "get", "create", "delete", "edit"}},
 	{"registration", "Cluster Registration Commands:", []string{"join", "unjoin", "token", "register", "unregister"}},
 	{"management", "Cluster Management Commands:", []string{"cordon", "uncordon", "drain", "taint", "prune"}},
-	{"delivery", "Delivery Commands:", []string{"status", "trace", "tree", "events", "reconcile", "suspend", "resume", "rebalance"}},
+	{"delivery", "Delivery Commands:", []string{"plan", "status", "trace", "tree", "events", "reconcile", "suspend", "resume", "rebalance"}},
 	{"artifacts", "Artifact Commands:", []string{"push", "pull", "tag", "list", "diff"}},
 	{"debugging", "Troubleshooting and Debugging Commands:", []string{"attach", "logs", "exec", "port-forward", "describe", "interpret", "validate"}},
 	{"advanced", "Advanced Commands:", []string{"apply", "promote", "top", "patch"}},
-	{"settings", "Settings Commands:", []string{"label", "annotate", "completion"}},
+	{"settings", "Settings Commands:", []string{"fleet", "label", "annotate", "completion"}},
 	{"other", "Other Commands:", []string{"api-resources", "api-versions", "version", "options", "kubectl", "demo", "help"}},
 }
 

@@ -1,0 +1,177 @@
+package planning
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/planning/snapshot"
+)
+
+var golden = commandtest.Golden("testdata")
+
+// cluster serves what the files have.
+func cluster(name string) clusterv1alpha1.Cluster {
+	c := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.Spec.SyncMode, c.Spec.APIEndpoint, c.Spec.Region = clusterv1alpha1.Push, "https://"+name+".example.com", name[:2]
+	c.Spec.Taints = []corev1.Taint{{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}}
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
+		{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: "configmaps", Kind: "ConfigMap"}, {Name: "secrets", Kind: "Secret"}}},
+		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
+	}
+	return c
+}
+
+// exported writes a fleet to a file.
+func exported(t *testing.T, change ...func(*snapshot.Snapshot)) string {
+	t.Helper()
+	s := &snapshot.Snapshot{At: metav1.NewTime(time.Unix(0, 0).UTC()), Clusters: []clusterv1alpha1.Cluster{cluster("eu-1"), cluster("eu-2"), cluster("us-1")}}
+	for _, f := range change {
+		f(s)
+	}
+	content, err := s.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "fleet.yaml")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// digests are others in each call.
+var digests = regexp.MustCompile(`\(hidden: [0-9a-f]{12}\)`)
+
+// call runs the command line, and returns what it prints as golden files have it.
+func call(t *testing.T, in string, args ...string) commandtest.Result {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	r := commandtest.Run(t.Context(), commandtest.Root(Commands), in, args...)
+	r.Out = digests.ReplaceAllString(r.Out, "(hidden: DIGEST)")
+	return r
+}
+
+// TestPlanOffline: what is printed of a change, without a control plane.
+func TestPlanOffline(t *testing.T) {
+	file := exported(t)
+	for name, args := range map[string][]string{
+		"text":     {},
+		"markdown": {"-o", "markdown"},
+		"json":     {"-o", "json"},
+		"yaml":     {"-o", "yaml", "-C", "us-1"},
+		"cluster":  {"--cluster", "us-1", "--exit-code"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, "", append([]string{"plan", "testdata/head", "--base", "testdata/base", "--fleet", file}, args...)...)
+			golden(t, name+".golden", got.String())
+			for _, word := range []string{"hunter", "aHVudGVy"} {
+				if strings.Contains(got.String(), word) {
+					t.Errorf("a value of a Secret is printed: %s", word)
+				}
+			}
+		})
+	}
+}
+
+// TestExitCodes: 0 for the same, 1 for a change, 2 for what is wrong, each in one line.
+func TestExitCodes(t *testing.T) {
+	file := exported(t)
+	broken := func(name string, change func(string) string) string {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(change(string(content))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cut := broken("cut.yaml", func(s string) string { return s[:len(s)*2/3] })
+	other := broken("other.yaml", func(s string) string { return strings.Replace(s, "cli.flotilla.io/v1alpha1", "cli.flotilla.io/v9", 1) })
+	none := broken("none.yaml", func(string) string { return "- a\n- b\n" })
+	cases := map[string]struct {
+		args []string
+		code int
+		want string // in the error
+	}{
+		"the same":                         {[]string{"testdata/base", "--base", "testdata/base", "--fleet", file, "--exit-code"}, 0, ""},
+		"a change":                         {[]string{"testdata/head", "--base", "testdata/base", "--fleet", file, "--exit-code"}, 1, "objects change in"},
+		"a change, without a word of that": {[]string{"testdata/head", "--base", "testdata/base", "--fleet", file}, 0, ""},
+		"no files":                         {nil, 2, "the files of the change are missing"},
+		"no base":                          {[]string{"testdata/head", "--fleet", file}, 2, "--fleet needs --base"},
+		"a folder that is not there":       {[]string{"nowhere", "--base", "testdata/base", "--fleet", file}, 2, "there is no file or folder nowhere"},
+		"a fleet that is not there":        {[]string{"testdata/head", "--base", "testdata/base", "--fleet", "nowhere"}, 2, "no such file"},
+		"a fleet that was cut short":       {[]string{"testdata/head", "--base", "testdata/base", "--fleet", cut}, 2, "was cut short: export it again"},
+		"a fleet of another version":       {[]string{"testdata/head", "--base", "testdata/base", "--fleet", other}, 2, `is an export of version "cli.flotilla.io/v9"`},
+		"a fleet that is none":             {[]string{"testdata/head", "--base", "testdata/base", "--fleet", none}, 2, "is no export of a fleet"},
+		"a cluster that is not there":      {[]string{"testdata/head", "--base", "testdata/base", "--fleet", file, "-C", "mars"}, 2, "there is no cluster mars in the fleet"},
+		"a Kustomization that is not":      {[]string{"testdata/head", "--base", "testdata/base", "--fleet", file, "--kustomization", "a/b"}, 2, "there is no Kustomization a/b"},
+		"a format that is none":            {[]string{"testdata/head", "-o", "xml"}, 2, `there is no -o "xml" here`},
+		"files that are no manifests":      {[]string{"-", "--base", "testdata/base", "--fleet", file, "--exit-code"}, 2, "apiVersion or kind is missing"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, "a: b\n", append([]string{"plan"}, tc.args...)...)
+			if got.Code != tc.code || !strings.Contains(got.Err, tc.want) || strings.Count(got.Err, "\n") > 1 {
+				t.Errorf("code %d, want %d, with %q in\n%s", got.Code, tc.code, tc.want, got.Err)
+			}
+		})
+	}
+}
+
+// TestExport: no value of a Secret, nothing by which clusters are reached, and nothing of what holds text of a Secret
+// gets into the file, and what is in it comes back.
+func TestExport(t *testing.T) {
+	holds := map[string]any{"kustomize.flotilla.io/holds-secrets": "fields"}
+	file := exported(t, func(s *snapshot.Snapshot) {
+		s.Clusters[0].Spec.ProxyURL, s.Clusters[0].Spec.SecretRef = "http://proxy", &clusterv1alpha1.LocalSecretReference{Name: "hunter2"}
+		s.Templates = []map[string]any{
+			{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "key", "namespace": "shop", "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": "hunter2"}}, "data": map[string]any{"password": "hunter2"}},
+			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "dsn", "namespace": "shop", "annotations": holds}, "data": map[string]any{"url": "hunter2"}},
+			{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}, "spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"message": "hunter2"}},
+		}
+		s.Policies.Overrides = []policyv1alpha1.OverridePolicy{{ObjectMeta: metav1.ObjectMeta{Name: "hunter2", Annotations: map[string]string{"kustomize.flotilla.io/holds-secrets": "name"}}}}
+	})
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"hunter", "proxy", "example.com"} {
+		if strings.Contains(string(content), word) {
+			t.Errorf("%s is in the file:\n%s", word, content)
+		}
+	}
+	s, err := snapshot.Read(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{
+		{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "key", "namespace": "shop", "annotations": map[string]any{}}, "data": map[string]any{"password": snapshot.Withheld}},
+		{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}, "spec": map[string]any{"replicas": int64(3)}},
+	}
+	if diff := cmp.Diff(want, s.Templates); diff != "" {
+		t.Errorf("templates (-want +got):\n%s", diff)
+	}
+	if got := s.Clusters[0]; got.Name != "eu-1" || got.Spec.Region != "eu" || len(got.Spec.Taints) != 1 || len(got.Status.APIEnablements) != 2 {
+		t.Errorf("cluster = %+v", got)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
