@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,11 +90,13 @@ func Fleet(in FleetInput) []TemplatePlan {
 	now := newBound(in.Bindings)
 	directory := propagation.NewDirectory(identified(in.Policies), in.Overrides, in.Skip)
 	plans := make([]TemplatePlan, len(in.Templates))
+	works := make([]*WorksInput, len(in.Templates))
 	for _, i := range definitionsFirst(in.Templates) {
 		c := directory.Case(in.Templates[i])
 		c.NoPreemption = in.NoPreemption
-		plans[i] = in.plan(c, now, snap)
+		plans[i], works[i] = in.plan(c, now, snap)
 	}
+	in.render(plans, works)
 	in.along(plans, now, snap)
 	slices.SortStableFunc(plans, func(a, b TemplatePlan) int {
 		return cmp.Or(cmp.Compare(a.Resource.Namespace, b.Resource.Namespace), cmp.Compare(a.Resource.Name, b.Resource.Name),
@@ -183,7 +187,29 @@ func (b *bound) put(planned workv1alpha2.Binding) {
 	b.all = append(b.all, planned)
 }
 
-func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapshot) TemplatePlan {
+// render makes the Works of all plans that have an input for them, side by side: placement has been decided, one after
+// the other, and they depend on nothing else.
+func (in *FleetInput) render(plans []TemplatePlan, inputs []*WorksInput) {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, of := range inputs {
+		if of == nil {
+			continue
+		}
+		group.Go(func() error {
+			works, err := in.Kept.Works(*of)
+			if err != nil {
+				plans[i].Err = err
+			}
+			plans[i].Works = works
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are the plans'
+}
+
+// plan returns the plan of a template without its Works, and what these are made from; nil where none are to be made.
+func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapshot) (TemplatePlan, *WorksInput) {
 	template := c.Template
 	out := TemplatePlan{Resource: selector.ResourceOf(template)}
 	choice := propagation.Decide(c)
@@ -194,17 +220,17 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	case propagation.Waiting:
 		out.Policy = choice.Policy
 		out.Err = fmt.Errorf("waiting for dependent overrides: %s", strings.Join(choice.Missing, ", "))
-		return out
+		return out, nil
 	default:
-		return out
+		return out, nil
 	}
 	if out.Err = now.taken(template); out.Err != nil {
-		return out
+		return out, nil
 	}
 	claimed := template.DeepCopy()
 	current := now.of(template)
 	if out.Binding, out.Err = in.activate(&out, claimed, current); out.Err != nil || out.Binding == nil {
-		return out
+		return out, nil
 	}
 	// A definition that is carried along would be served there by the time that this runs.
 	snap = snap.Arriving(in.definition(template, now), &out.Binding.BindingSpec().Resource)
@@ -220,17 +246,12 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	// Under a Lazy policy the binding stays that of the version before, and so do its Works.
 	if digest, err := propagation.Digest(claimed); err != nil || digest != out.Binding.GetAnnotations()[propagation.DigestAnnotation] {
 		out.Err = errors.Join(out.Err, err)
-		return out
+		return out, nil
 	}
-	works, err := in.Kept.Works(WorksInput{
+	return out, &WorksInput{
 		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
 		Quotas: QuotasOf(in.Quotas, claimed.GetNamespace()),
-	})
-	if err != nil {
-		out.Err = err
 	}
-	out.Works = works
-	return out
 }
 
 // activate claims the template for the policy of out, and returns its binding.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"runtime"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -56,7 +58,8 @@ type Input struct {
 	// Salt is what nobody else knows. Without it, short values of Secrets could be guessed from the digests that stand
 	// for them.
 	Salt []byte
-	// Default fills in what a server would, so that this makes no difference; nil fills in nothing. It is given copies.
+	// Default fills in what a server would, so that this makes no difference; nil fills in nothing. It is given copies, and is
+	// called side by side.
 	Default func(*unstructured.Unstructured)
 	// Brake returns why a removal would be refused, on one line; empty where it would not. Nil refuses none.
 	Brake func(Removal) string
@@ -72,16 +75,42 @@ type Removal struct {
 
 // Compare returns what the change from base to head does. The input is not changed.
 func Compare(in Input) Comparison {
-	c := &comparer{Input: in, base: newIndex(in.Base), head: newIndex(in.Head), groups: map[string]*Change{}, restarts: map[string]*Restart{}}
-	for _, id := range c.identities() {
-		c.template(id)
-	}
+	c := newComparer(in, newIndex(in.Base), newIndex(in.Head))
+	c.templates()
 	c.out = Comparison{APIVersion: APIVersion, Kind: Kind, Held: c.held, Placements: c.placements}
 	c.out.Changes, c.out.Restarts = sortedChanges(c.groups), sortedRestarts(c.restarts)
 	(&assessor{c}).assess()
 	c.out.Risks = sortedRisks(c.risks)
 	c.out.Summary = summaryOf(&c.out)
 	return c.out
+}
+
+func newComparer(in Input, base, head index) *comparer {
+	return &comparer{Input: in, base: base, head: head, groups: map[string]*Change{}, restarts: map[string]*Restart{}}
+}
+
+// templates compares all templates, side by side: they have nothing to do with each other.
+func (c *comparer) templates() {
+	ids := c.identities()
+	parts := make([]*comparer, min(runtime.GOMAXPROCS(0), len(ids)))
+	var group errgroup.Group
+	for n := range parts {
+		parts[n] = newComparer(c.Input, c.base, c.head)
+		group.Go(func() error {
+			for i := n; i < len(ids); i += len(parts) {
+				parts[n].template(ids[i])
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // none errs
+	for _, part := range parts {
+		maps.Copy(c.groups, part.groups)
+		maps.Copy(c.restarts, part.restarts)
+		c.placements, c.held, c.risks = append(c.placements, part.placements...), append(c.held, part.held...), append(c.risks, part.risks...)
+	}
+	slices.SortFunc(c.placements, func(a, b Placement) int { return compareObjects(a.Object, b.Object) })
+	slices.SortFunc(c.held, func(a, b Held) int { return compareObjects(a.Object, b.Object) })
 }
 
 // comparer collects a Comparison.
@@ -95,8 +124,6 @@ type comparer struct {
 	placements []Placement
 	held       []Held
 	risks      []Risk
-	// changed are the templates of which a cluster gets other content.
-	changed []identity
 }
 
 // identities returns the templates of both sides, sorted.
@@ -134,7 +161,7 @@ func (c *comparer) template(id identity) {
 		d.cluster(cluster, was.in, is.in)
 	}
 	if len(c.groups) > before {
-		c.changed = append(c.changed, id)
+		c.images(id)
 	}
 }
 

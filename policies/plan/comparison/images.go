@@ -15,20 +15,18 @@ import (
 // versions are the clusters of each version of an image, by container.
 type versions map[string]map[string][]string
 
-// images adds workloads of which clusters will run different versions of an image, where they did not before. Another
+// images adds a workload of which clusters will run different versions of an image, where they did not before. Another
 // registry is no other version.
-func (c *comparer) images() {
-	for _, id := range c.changed {
-		if id.groupKind() != (schema.GroupKind{Kind: "Pod"}) && running.Of(id.groupKind()) != running.Runs || c.head.plans[id] == nil {
+func (c *comparer) images(id identity) {
+	if id.groupKind() != (schema.GroupKind{Kind: "Pod"}) && running.Of(id.groupKind()) != running.Runs || c.head.plans[id] == nil {
+		return
+	}
+	before, after := c.versions(id, c.base), c.versions(id, c.head)
+	for _, container := range slices.Sorted(maps.Keys(after)) {
+		if len(after[container]) < 2 || len(before[container]) > 1 {
 			continue
 		}
-		before, after := c.versions(id, c.base), c.versions(id, c.head)
-		for _, container := range slices.Sorted(maps.Keys(after)) {
-			if len(after[container]) < 2 || len(before[container]) > 1 {
-				continue
-			}
-			c.risk(RiskImages, id, nil, "clusters run different versions of container %s of %s: %s", container, c.object(id), spread(after[container]))
-		}
+		c.risk(RiskImages, id, nil, "clusters run different versions of container %s of %s: %s", container, c.object(id), spread(after[container]))
 	}
 }
 

@@ -30,7 +30,6 @@ func (c *assessor) assess() {
 	c.quotas()
 	c.strangers()
 	c.takeovers()
-	c.comparer.images()
 	c.idlePolicies()
 	(&trials{c.comparer}).idle()
 }
