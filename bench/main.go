@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/bench/overrides"
 	"github.com/flotilla-io/flotilla/bench/polling"
 	"github.com/flotilla-io/flotilla/bench/results"
+	"github.com/flotilla-io/flotilla/bench/reviews"
 	"github.com/flotilla-io/flotilla/bench/starts"
 	"github.com/flotilla-io/flotilla/bench/transfers"
 )
@@ -68,7 +69,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,5,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,sources,oci,agents,tenants,estimator,flap", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, sources, oci, agents, tenants, estimator, flap")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,5,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,sources,oci,agents,tenants,estimator,flap,review", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, sources, oci, agents, tenants, estimator, flap, review")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -190,6 +191,7 @@ func stages(opts options) []stage {
 			{"scripts for a kind", []string{"lua"}, scriptsTimed},
 			{"what fits in a large cluster", []string{"estimator"}, func(_ context.Context, _ *bench, r *results.Report) error { return estimator.Measure(r) }},
 			{"kustomize applications", []string{"13"}, func(ctx context.Context, _ *bench, r *results.Report) error { return builds.Measure(ctx, r) }},
+			{"reviews of a change", []string{"review"}, func(_ context.Context, _ *bench, r *results.Report) error { return reviews.Measure(r) }},
 			{"transfers of a large repository", []string{"sources", "sources-bytes"}, func(ctx context.Context, b *bench, r *results.Report) error {
 				return transfers.Measure(ctx, b.history, r)
 			}},
