@@ -84,13 +84,21 @@ func (c *assessor) cascades() {
 		switch id.groupKind() {
 		case schema.GroupKind{Kind: "Namespace"}:
 			within := c.within(func(other identity) bool { return other.namespace == id.name })
-			c.risk(RiskNamespace, id, was.clusters(), "Namespace %s is deleted with all that is in it, %s among that", id.name, counted(within, "template"))
+			c.risk(RiskNamespace, id, was.clusters(), "Namespace %s is deleted with all that is in it%s", id.name, among(within))
 		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 			of := definedBy(c.base.templates[id])
 			within := c.within(func(other identity) bool { return other.groupKind() == of })
-			c.risk(RiskDefinition, id, was.clusters(), "CustomResourceDefinition %s is deleted with all objects of its kind, %s among them", id.name, counted(within, "template"))
+			c.risk(RiskDefinition, id, was.clusters(), "CustomResourceDefinition %s is deleted with all objects of its kind%s", id.name, among(within))
 		}
 	}
+}
+
+// among says how many templates are among what goes.
+func among(templates int) string {
+	if templates == 0 {
+		return ""
+	}
+	return ", " + counted(templates, "template") + " among them"
 }
 
 // within counts the templates before the change that fit.

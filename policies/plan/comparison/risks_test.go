@@ -33,7 +33,7 @@ func TestRisks(t *testing.T) {
 		"nothing": {fleet3 + webs + web, fleet3 + webs + web2, ""},
 		"a Namespace that goes": {
 			fleet3 + webs + web + namespace, fleet3 + webs + web,
-			"DeletesNamespace: Namespace shop is deleted with all that is in it, 1 template among that",
+			"DeletesNamespace: Namespace shop is deleted with all that is in it, 1 template among them",
 		},
 		"a definition that goes": {
 			fleet3 + definition + boat, fleet3,
