@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,16 +48,16 @@ func keyOfPolicy(obj runtime.Object, namespace, name string) key {
 }
 
 // without returns a fleet without some of its objects.
-func without(in plan.FleetInput, gone func(key, map[string]string) bool) plan.FleetInput {
-	in.Templates = slices.DeleteFunc(slices.Clone(in.Templates), func(t *unstructured.Unstructured) bool { return gone(keyOfObject(t), t.GetLabels()) })
+func without(in plan.FleetInput, gone func(key, metav1.Object) bool) plan.FleetInput {
+	in.Templates = slices.DeleteFunc(slices.Clone(in.Templates), func(t *unstructured.Unstructured) bool { return gone(keyOfObject(t), t) })
 	in.Policies = slices.DeleteFunc(slices.Clone(in.Policies), func(p policyv1alpha1.Policy) bool {
-		return gone(keyOfPolicy(p, p.GetNamespace(), p.GetName()), p.GetLabels())
+		return gone(keyOfPolicy(p, p.GetNamespace(), p.GetName()), p)
 	})
 	in.Overrides = slices.DeleteFunc(slices.Clone(in.Overrides), func(o policyv1alpha1.Override) bool {
-		return gone(keyOfPolicy(o, o.GetNamespace(), o.GetName()), o.GetLabels())
+		return gone(keyOfPolicy(o, o.GetNamespace(), o.GetName()), o)
 	})
 	in.Quotas = slices.DeleteFunc(slices.Clone(in.Quotas), func(q *policyv1alpha1.FederatedResourceQuota) bool {
-		return gone(keyOfPolicy(q, q.Namespace, q.Name), q.Labels)
+		return gone(keyOfPolicy(q, q.Namespace, q.Name), q)
 	})
 	return in
 }
@@ -76,7 +77,7 @@ func with(in plan.FleetInput, objects []*unstructured.Unstructured) (plan.FleetI
 	for _, obj := range objects {
 		laid[keyOfObject(obj)] = true
 	}
-	in = without(in, func(k key, _ map[string]string) bool { return laid[k] })
+	in = without(in, func(k key, _ metav1.Object) bool { return laid[k] })
 	for _, obj := range objects {
 		if err := add(&in, obj, stored[keyOfObject(obj)], ids[keyOfObject(obj)]); err != nil {
 			return in, fmt.Errorf("%s %s cannot be read: %w", obj.GetKind(), obj.GetName(), err)

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -146,6 +148,11 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 	if err != nil {
 		return comparison.Comparison{}, fleet.Describe(err)
 	}
+	if w.note != "" {
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: %s\n", f.kustomization, w.note); err != nil {
+			return comparison.Comparison{}, err
+		}
+	}
 	base, head, err := w.sides(ctx, f.files, f.base)
 	if err != nil {
 		return comparison.Comparison{}, fleet.Describe(err)
@@ -199,6 +206,8 @@ type world struct {
 	hub   client.Client
 	prune bool
 	owner string
+	// note is what the user should know besides; empty for nothing.
+	note string
 }
 
 // world reads the fleet.
@@ -241,6 +250,7 @@ func (f *planFlags) world(ctx context.Context, stdin io.Reader) (*world, error) 
 func (w *world) lacking() {
 	if post := w.reading.of.Spec.PostBuild; w.hub == nil && post != nil && len(post.SubstituteFrom) > 0 {
 		w.reading.of.Spec.PostBuild = nil
+		w.note = "its variables come from ConfigMaps and Secrets, which the file of the fleet does not have: they are compared as they are written"
 	}
 }
 
@@ -288,10 +298,11 @@ func (w *world) sides(ctx context.Context, files, base []string) (before, after 
 			return before, after, err
 		}
 		old := keysOf(was)
-		rest = without(before, func(k key, _ map[string]string) bool { return old[k] && !head[k] })
+		rest = without(before, func(k key, obj metav1.Object) bool { return old[k] && !head[k] && !kept(obj) })
 	case w.owner != "" && w.prune:
-		rest = without(rest, func(k key, labels map[string]string) bool {
-			return labels[owners[1]]+"/"+labels[owners[0]] == w.owner && !head[k]
+		rest = without(rest, func(k key, obj metav1.Object) bool {
+			labels := obj.GetLabels()
+			return labels[owners[1]]+"/"+labels[owners[0]] == w.owner && !head[k] && !kept(obj)
 		})
 	}
 	if w.hub != nil && len(base) == 0 {
@@ -301,6 +312,17 @@ func (w *world) sides(ctx context.Context, files, base []string) (before, after 
 	}
 	after, err = with(rest, objects)
 	return before, after, err
+}
+
+// kept reports whether an object stays where its Kustomization does not have it any more.
+func kept(obj metav1.Object) bool {
+	for _, name := range []string{"/prune", "/reconcile"} {
+		name = kustomizev1.GroupVersion.Group + name
+		if strings.EqualFold(obj.GetLabels()[name], kustomizev1.DisabledValue) || strings.EqualFold(obj.GetAnnotations()[name], kustomizev1.DisabledValue) {
+			return true
+		}
+	}
+	return false
 }
 
 func keysOf(objects []*unstructured.Unstructured) map[key]bool {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,6 +130,32 @@ func TestExitCodes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKustomization: what a Kustomization is told to keep stays, its variables that the fleet's file does not have are
+// compared as they are written, and its brake is asked.
+func TestKustomization(t *testing.T) {
+	ks := func(s *snapshot.Snapshot) {
+		of := kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux", Name: "shop"}}
+		of.Spec.Prune, of.Spec.Path = true, "./shop"
+		of.Spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "Secret", Name: "vars"}}}
+		s.Kustomizations = append(s.Kustomizations, of)
+	}
+	const policy = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: maps, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {}}\n"
+	settings := func(name, more, size string) string {
+		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: shop" + more + "}\ndata: {size: '" + size + "'}\n"
+	}
+	before, after := t.TempDir(), t.TempDir()
+	for _, dir := range []string{before, after} {
+		if err := os.Mkdir(filepath.Join(dir, "shop"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(before, "shop", "all.yaml"), policy+settings("a", "", "${SIZE}")+settings("b", ", annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}", "x")+
+		settings("c", "", "x")+"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: old}\n")
+	write(t, filepath.Join(after, "shop", "all.yaml"), policy+settings("a", "", "${SIZE}0"))
+	got := call(t, "", "plan", after, "--base", before, "--fleet", exported(t, ks), "--kustomization", "flux/shop", "-C", "eu-1")
+	golden(t, "kustomization.golden", got.String())
 }
 
 // TestExport: no value of a Secret, nothing by which clusters are reached, and nothing of what holds text of a Secret
