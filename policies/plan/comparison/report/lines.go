@@ -19,11 +19,12 @@ const mostCompared = 20_000
 func difference(c comparison.Change) []string {
 	switch {
 	case c.Action == comparison.Created || c.Unknown:
-		return prefixed("+", yamlLines(c.After))
+		return prefixed("+", linesOf(c.After)[0])
 	case c.Before == nil || c.After == nil:
 		return nil
 	}
-	before, after := yamlLines(c.Before), yamlLines(c.After)
+	both := linesOf(c.Before, c.After)
+	before, after := both[0], both[1]
 	if len(before)+len(after) > mostCompared {
 		return fields(c)
 	}
@@ -55,11 +56,27 @@ func prefixed(sign string, lines []string) []string {
 	return out
 }
 
-// yamlLines returns the lines of a manifest, each with its end.
-func yamlLines(obj map[string]any) []string {
-	data, err := yaml.Marshal(obj)
-	if err != nil {
-		return []string{err.Error() + "\n"} // values came from JSON
+// linesOf returns the lines of manifests, each with its end: of YAML, or, where one holds what YAML cannot, of JSON.
+func linesOf(manifests ...map[string]any) [][]string {
+	out := make([][]string, len(manifests))
+	for i, obj := range manifests {
+		data, err := yaml.Marshal(obj)
+		if err != nil {
+			return jsonOf(manifests)
+		}
+		out[i] = slices.Collect(strings.Lines(string(data)))
 	}
-	return slices.Collect(strings.Lines(string(data)))
+	return out
+}
+
+func jsonOf(manifests []map[string]any) [][]string {
+	out := make([][]string, len(manifests))
+	for i, obj := range manifests {
+		data, err := indented(obj)
+		if err != nil {
+			data = []byte(err.Error()) // values came from JSON
+		}
+		out[i] = slices.Collect(strings.Lines(printable(string(data))))
+	}
+	return out
 }

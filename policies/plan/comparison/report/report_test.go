@@ -212,10 +212,31 @@ func TestLongDifference(t *testing.T) {
 	}
 }
 
+// TestControlCharacters: what YAML cannot hold makes no difference disappear, and is valid in each format.
+func TestControlCharacters(t *testing.T) {
+	c := comparison.Comparison{Changes: []comparison.Change{{
+		Object: object("ConfigMap", "odd"), Action: comparison.Updated, Clusters: []string{"a"}, Fields: []change.Change{{Path: "/a", Old: "\x7f", New: "\x7f\u0085b"}},
+		Before: map[string]any{"a": "\x7f"}, After: map[string]any{"a": "\x7f\u0085b"},
+	}}}
+	const want = `    -  "a": "\u007f"` + "\n" + `    +  "a": "\u007f\u0085b"` + "\n"
+	if text := report.Text(c, report.TextOptions{}); !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+	data, err := report.YAML(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back comparison.Comparison
+	if err := yaml.Unmarshal(data, &back); err != nil || back.Changes[0].Fields[0].New != "\x7f\u0085b" {
+		t.Errorf("YAML does not come back: %v\n%s", err, data)
+	}
+}
+
 // FuzzMarkdown: whatever others write, it stays within code, and looks like no comment of ours.
 func FuzzMarkdown(f *testing.F) {
-	for _, seed := range []string{"", "`", "```", "~~~", "@all", "<!-- x -->", "a|b", "\n```\n@x", strings.Repeat("`", 20), "\r\n", "![](x)", "<!-<!--", "`\u2028`", "\\`", "\x00", "\xff`"} {
+	for _, seed := range []string{"", "`", "```", "~~~", "@all", "<!-- x -->", "a|b", "\n```\n@x", strings.Repeat("`", 20), "\r\n", "![](x)", "<!-<!--", "`\u2028`", "\\`", "\x00", "\x7f", "\xff`"} {
 		f.Add(seed, seed)
+		f.Add(seed, "0")
 	}
 	f.Fuzz(func(t *testing.T, word, value string) {
 		if len(word)+len(value) > 10_000 {
@@ -227,7 +248,7 @@ func FuzzMarkdown(f *testing.F) {
 			Placements: []comparison.Placement{{Object: of, Why: value, Shifts: []comparison.Shift{{Cluster: word, After: ptr.To[int32](1)}}}},
 			Changes: []comparison.Change{
 				{Object: of, Action: comparison.Deleted, Clusters: []string{word}},
-				{Object: of, Action: comparison.Updated, Clusters: []string{word, value}, Before: map[string]any{"a": word}, After: map[string]any{"a": value, word: word}},
+				{Object: of, Action: comparison.Updated, Clusters: []string{word, value}, Before: map[string]any{"a": word}, After: map[string]any{"a": value, "x" + word: word}},
 			},
 			Held: []comparison.Held{{Object: of, Clusters: []string{word}, Why: value}},
 		}
