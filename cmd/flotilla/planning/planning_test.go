@@ -168,6 +168,7 @@ func TestExport(t *testing.T) {
 			{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "key", "namespace": "shop", "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": "hunter2"}}, "data": map[string]any{"password": "hunter2"}},
 			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "dsn", "namespace": "shop", "annotations": holds}, "data": map[string]any{"url": "hunter2"}},
 			{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}, "spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"message": "hunter2"}},
+			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "odd", "namespace": "shop"}, "data": map[string]any{"a": "\x7f"}},
 		}
 		s.Policies.Overrides = []policyv1alpha1.OverridePolicy{{ObjectMeta: metav1.ObjectMeta{Name: "hunter2", Annotations: map[string]string{"kustomize.flotilla.io/holds-secrets": "name"}}}}
 	})
@@ -187,6 +188,7 @@ func TestExport(t *testing.T) {
 	want := []map[string]any{
 		{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "key", "namespace": "shop", "annotations": map[string]any{}}, "data": map[string]any{"password": snapshot.Withheld}},
 		{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}, "spec": map[string]any{"replicas": int64(3)}},
+		{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "odd", "namespace": "shop"}, "data": map[string]any{"a": "\x7f"}},
 	}
 	if diff := cmp.Diff(want, s.Templates); diff != "" {
 		t.Errorf("templates (-want +got):\n%s", diff)

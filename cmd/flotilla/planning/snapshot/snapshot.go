@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/plan/comparison/report"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -109,7 +111,7 @@ func (s *Snapshot) Kustomization(namespace, name string) *kustomizev1.Kustomizat
 func (s *Snapshot) Write() ([]byte, error) {
 	s.withhold()
 	s.APIVersion, s.Kind, s.Whole = APIVersion, Kind, true
-	out, err := yaml.Marshal(s)
+	out, err := report.YAMLOf(s)
 	if err != nil {
 		return nil, fmt.Errorf("write the fleet: %w", err)
 	}
@@ -125,7 +127,7 @@ func Read(content []byte) (*Snapshot, error) {
 	}
 	const anew = "export it again: flotilla fleet export > fleet.yaml"
 	data, err := yaml.YAMLToJSON(content)
-	if err != nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || yaml.Unmarshal(data, &of) != nil {
+	if err != nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || json.Unmarshal(data, &of) != nil {
 		return nil, errors.New("is no export of a fleet, or was cut short: " + anew)
 	}
 	switch {
@@ -139,15 +141,12 @@ func Read(content []byte) (*Snapshot, error) {
 		return nil, errors.New("was cut short: " + anew)
 	}
 	out := &Snapshot{}
-	if err := yaml.Unmarshal(data, out); err != nil {
+	if err := json.Unmarshal(data, out); err != nil {
 		return nil, fmt.Errorf("cannot be read (%s): %s", strings.Join(strings.Fields(err.Error()), " "), anew)
 	}
 	for i, t := range out.Templates {
 		obj := &unstructured.Unstructured{}
-		raw, err := yaml.Marshal(t)
-		if err == nil {
-			raw, err = yaml.YAMLToJSON(raw)
-		}
+		raw, err := json.Marshal(t)
 		if err == nil {
 			err = obj.UnmarshalJSON(raw) // numbers are what they are in templates
 		}
