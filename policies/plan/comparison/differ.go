@@ -41,7 +41,7 @@ func (d *differ) add(cluster string, action Action, was, is *content) {
 		return
 	}
 	suspended := is != nil && is.suspended
-	key := string(diff.action) + "\x00" + d.object.APIVersion + "\x00" + d.object.String() + "\x00" + diff.key
+	key := string(diff.action) + "\x00" + d.id.String() + "\x00" + diff.key
 	if suspended {
 		key += "\x00suspended"
 	}

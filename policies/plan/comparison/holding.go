@@ -3,6 +3,7 @@ package comparison
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,11 @@ type identity struct{ namespace, group, kind, name string }
 
 func (i identity) compare(other identity) int {
 	return cmp.Or(cmp.Compare(i.namespace, other.namespace), cmp.Compare(i.kind, other.kind), cmp.Compare(i.name, other.name), cmp.Compare(i.group, other.group))
+}
+
+// String returns a text that no other identity has. It is not for people: a name may be hidden.
+func (i identity) String() string {
+	return strings.Join([]string{i.namespace, i.group, i.kind, i.name}, "\x00")
 }
 
 func (i identity) groupKind() schema.GroupKind { return schema.GroupKind{Group: i.group, Kind: i.kind} }

@@ -28,7 +28,7 @@ func (d *differ) restart(cluster string, p *pods) {
 	if p.effect == "" {
 		return
 	}
-	key := d.object.APIVersion + "\x00" + d.object.String() + "\x00" + string(p.effect) + "\x00" + p.why + "\x00" + fmt.Sprint(p.count == nil)
+	key := d.id.String() + "\x00" + string(p.effect) + "\x00" + p.why + "\x00" + fmt.Sprint(p.count == nil)
 	r := d.restarts[key]
 	if r == nil {
 		r = &Restart{Object: d.object, Effect: p.effect, Why: p.why}

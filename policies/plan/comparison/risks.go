@@ -84,11 +84,11 @@ func (c *assessor) cascades() {
 		switch id.groupKind() {
 		case schema.GroupKind{Kind: "Namespace"}:
 			within := c.within(func(other identity) bool { return other.namespace == id.name })
-			c.risk(RiskNamespace, id, was.clusters(), "Namespace %s is deleted with all that is in it%s", id.name, among(within))
+			c.risk(RiskNamespace, id, was.clusters(), "Namespace %s is deleted with all that is in it%s", c.object(id).Name, among(within))
 		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 			of := definedBy(c.base.templates[id])
 			within := c.within(func(other identity) bool { return other.groupKind() == of })
-			c.risk(RiskDefinition, id, was.clusters(), "CustomResourceDefinition %s is deleted with all objects of its kind%s", id.name, among(within))
+			c.risk(RiskDefinition, id, was.clusters(), "CustomResourceDefinition %s is deleted with all objects of its kind%s", c.object(id).Name, among(within))
 		}
 	}
 }

@@ -196,3 +196,23 @@ func TestSecrets(t *testing.T) {
 		t.Error("another salt makes no other stand-ins")
 	}
 }
+
+// TestHiddenNames: objects whose names must not be shown stay apart, and no message names one.
+func TestHiddenNames(t *testing.T) {
+	const (
+		policy = "{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {namespace: shop, name: all}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {}}}\n---\n"
+		held   = "annotations: {kustomize.flotilla.io/holds-secrets: name}"
+	)
+	base := fleet3 + policy + "{apiVersion: v1, kind: Namespace, metadata: {name: hunter1, " + held + "}}\n---\n"
+	for _, name := range []string{"hunter2", "hunter3"} {
+		base += "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: " + name + ", " + held + "}}\n---\n"
+	}
+	c := compared(t, base, fleet3+policy)
+	got := told(c)
+	if strings.Contains(got, "hunter") || !strings.Contains(got, "Namespace *** is deleted") {
+		t.Errorf("a name is told, or nothing of the namespace:\n%s", got)
+	}
+	if n := strings.Count(got, "deleted ConfigMap shop/*** in east,north,west"); n != 2 {
+		t.Errorf("%d of 2 deletions are told:\n%s", n, got)
+	}
+}
