@@ -22,7 +22,6 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
 	"github.com/flotilla-io/flotilla/policies/estimate/profile"
 	"github.com/flotilla-io/flotilla/policies/estimate/waiting"
@@ -221,7 +220,7 @@ func pulling(t *testing.T) (m *moves, start func(reconciler.Options)) {
 	if testing.Short() {
 		t.Skip("runs a control plane")
 	}
-	m = &moves{T: t, hub: servertest.New(t)}
+	m = &moves{T: t, hub: hubs.Env(t)}
 	return m, func(opts reconciler.Options) {
 		stop := m.hub.StartLoops(t, func(ctx context.Context, mgr ctrl.Manager) error { return reconciler.Register(ctx, mgr, opts) })
 		t.Cleanup(func() { m.check(stop()) })

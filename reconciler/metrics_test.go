@@ -20,7 +20,6 @@ import (
 	"github.com/flotilla-io/flotilla/agent/hubconn"
 	"github.com/flotilla-io/flotilla/cmd/flotillad/estimator"
 	"github.com/flotilla-io/flotilla/controlplane/proxy"
-	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/reconciler"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
@@ -42,7 +41,7 @@ func TestTheMetricsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := &registered{collectors: map[string]prometheus.Collector{}}
-	servertest.New(t).Loops(t, func(ctx context.Context, mgr ctrl.Manager) error {
+	hubs.Env(t).Loops(t, func(ctx context.Context, mgr ctrl.Manager) error {
 		return reconciler.Register(ctx, mgr, reconciler.Options{Metrics: all, Artifacts: artifacts, Reporting: reconciler.ReportKarmada})
 	})
 	proxy.New(proxy.Options{Metrics: all})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -33,6 +34,14 @@ import (
 // from and to are the members between which templates are moved.
 const from, to = "east", "west"
 
+// hubs and edges lend the tests of this package control planes and members.
+var (
+	hubs  servertest.Pool
+	edges membertest.Pool
+)
+
+func TestMain(m *testing.M) { os.Exit(hubs.Main(m, &edges)) }
+
 // moves is a control plane with all loops but those of Git, and two members.
 type moves struct {
 	*testing.T
@@ -49,10 +58,9 @@ func newMovesWith(t *testing.T, register func(context.Context, ctrl.Manager) err
 	if testing.Short() {
 		t.Skip("runs a control plane and two members")
 	}
-	hub := servertest.New(t)
+	hub := hubs.Env(t)
 	stop := hub.StartLoops(t, register)
 	m := &moves{T: t, hub: hub, edges: map[string]client.Client{}, loops: &stop, register: register}
-	t.Cleanup(func() { m.check((*m.loops)()) })
 	for _, name := range []string{from, to} {
 		m.join(name)
 	}
@@ -81,7 +89,8 @@ func (m *moves) in(t *testing.T) *moves {
 
 func (m *moves) join(name string) {
 	m.Helper()
-	at := membertest.Start(m.T, member.Options{Name: name, Nodes: 1})
+	at := edges.Member(m.T, member.Options{Name: name, Nodes: 1})
+	m.Cleanup(func() { m.check((*m.loops)()) }) // before the member is put back
 	edge, err := client.NewWithWatch(at.Config, client.Options{Scheme: scheme.New()})
 	m.check(err)
 	m.check(join.Join(m.Context(), join.Options{Name: name, Hub: m.hub.Hub, Member: edge, MemberConfig: at.Config}))

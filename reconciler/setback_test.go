@@ -26,7 +26,7 @@ func TestOneRunIsWrittenDown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane")
 	}
-	hub := servertest.New(t)
+	hub := hubs.Env(t)
 	for _, controllers := range [][]string{{"-*"}, {"execution", "cluster", "orphans"}} {
 		hub.Loops(t, func(ctx context.Context, mgr ctrl.Manager) error {
 			return reconciler.Register(ctx, mgr, reconciler.Options{Controllers: controllers})

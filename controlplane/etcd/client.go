@@ -8,6 +8,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/flotilla-io/flotilla/controlplane/socket"
 )
 
 // The keepalive settings of the API server's own client, which detect a dead connection.
@@ -22,6 +24,15 @@ type Address struct {
 	Servers []string
 	// CAFile, CertFile and KeyFile are for stores that use TLS.
 	CAFile, CertFile, KeyFile string
+}
+
+// AddressIn returns the address of the store that runs in a folder.
+func AddressIn(dir string) (Address, error) {
+	path, err := socket.Find(dir, socketName)
+	if err != nil {
+		return Address{}, fmt.Errorf("find the store: %w", err)
+	}
+	return Address{Servers: []string{socketScheme + path}}, nil
 }
 
 // Connect returns a client of a store outside this process. It sends nothing yet.

@@ -40,6 +40,8 @@ const (
 	// there is space by then. So a segment must fit into the space that is left when writes
 	// are refused; etcd's own 64 MB would be half of that.
 	segmentBytes, etcdSegmentBytes = 8 << 20, 64_000_000
+	// socketName is the file that a store listens on, and socketScheme what makes a URL of it.
+	socketName, socketScheme = "etcd.sock", "unix://"
 )
 
 // Options configure a store.
@@ -91,11 +93,11 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if s.lock, err = lock(opts.DataDir); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	if s.socket, err = socket.New(opts.DataDir, "etcd.sock"); err != nil {
+	if s.socket, err = socket.New(opts.DataDir, socketName); err != nil {
 		s.lock.Close()
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	s.endpoint = "unix://" + s.socket.Path
+	s.endpoint = socketScheme + s.socket.Path
 	if err := s.start(ctx, s.config(opts)); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("etcd in %s: %w", opts.DataDir, err)

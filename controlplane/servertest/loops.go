@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -27,7 +28,7 @@ func (e *Env) Loops(t testing.TB, register Register) {
 
 // StartLoops runs loops against the control plane until stop is called, or as long
 // as the process: they may outlive the test. Stop waits for their end, and returns
-// what they ended with.
+// what they ended with, each time.
 func (e *Env) StartLoops(t testing.TB, register Register) (stop func() error) {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
@@ -42,8 +43,8 @@ func (e *Env) StartLoops(t testing.TB, register Register) (stop func() error) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	return func() error {
+	return sync.OnceValue(func() error {
 		cancel()
 		return <-done
-	}
+	})
 }

@@ -148,6 +148,9 @@ func (e *Env) Stop() error {
 	return err
 }
 
+// Folder is where the control plane keeps its data, if Start has made it.
+func (e *Env) Folder() string { return e.dir }
+
 // New runs a control plane for one test.
 func New(t testing.TB) *Env {
 	t.Helper()

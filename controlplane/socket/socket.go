@@ -61,6 +61,18 @@ func New(dir, name string) (*Place, error) {
 	return p, nil
 }
 
+// Find returns the path of the socket of whoever holds a folder.
+func Find(dir, name string) (string, error) {
+	elsewhere, err := os.ReadFile(filepath.Join(dir, name+noteFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return filepath.Join(dir, name), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find a socket: %w", err)
+	}
+	return filepath.Join(string(elsewhere), name), nil
+}
+
 // sweep removes what an earlier run has left: nobody listens there any more.
 func (p *Place) sweep() error {
 	if err := remove(p.Path); err != nil {

@@ -2,6 +2,8 @@ package membertest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -24,51 +26,68 @@ type Member struct {
 	// Client speaks to the member by Config.
 	Client kubernetes.Interface
 
-	stop func()
+	stop func() error
 }
 
 // Start runs a member and returns when workloads can be created in it. An empty name is "member", an empty DataDir
 // a folder of the test. The member stops when the test ends, or with Stop.
 func Start(t testing.TB, opts member.Options) *Member {
 	t.Helper()
-	if opts.Name == "" {
-		opts.Name = "member"
-	}
 	if opts.DataDir == "" {
 		opts.DataDir = t.TempDir()
 	}
+	m, err := start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func start(ctx context.Context, opts member.Options) (*Member, error) {
+	if opts.Name == "" {
+		opts.Name = "member"
+	}
 	ready, ended := make(chan member.Endpoint, 1), make(chan error, 1)
 	opts.Ready = func(at member.Endpoint) { ready <- at }
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { ended <- member.Run(ctx, opts) }()
-	m := &Member{stop: sync.OnceFunc(func() {
+	m := &Member{stop: sync.OnceValue(func() error {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("member %s: %v", opts.Name, err)
+			return fmt.Errorf("member %s: %w", opts.Name, err)
 		}
+		return nil
 	})}
-	t.Cleanup(m.Stop)
-
 	deadline := time.NewTimer(readyTimeout)
 	defer deadline.Stop()
 	select {
 	case m.Endpoint = <-ready:
 	case err := <-ended:
-		ended <- nil
-		t.Fatalf("member %s ended before it was ready: %v", opts.Name, err)
+		cancel()
+		return nil, fmt.Errorf("member %s ended before it was ready: %w", opts.Name, err)
 	case <-deadline.C:
-		t.Fatalf("member %s is not ready after %s", opts.Name, readyTimeout)
+		return nil, errors.Join(fmt.Errorf("member %s is not ready after %s", opts.Name, readyTimeout), m.stop())
 	}
-	var err error
-	if m.Config, err = clientcmd.BuildConfigFromFlags("", m.Kubeconfig); err != nil {
-		t.Fatal(err)
+	if err := m.connect(); err != nil {
+		return nil, errors.Join(err, m.stop())
 	}
-	m.Config.QPS = -1
-	if m.Client, err = kubernetes.NewForConfig(m.Config); err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return m, nil
 }
 
-// Stop ends the member and waits for it. It may be called more than once.
-func (m *Member) Stop() { m.stop() }
+func (m *Member) connect() error {
+	var err error
+	if m.Config, err = clientcmd.BuildConfigFromFlags("", m.Kubeconfig); err != nil {
+		return err
+	}
+	m.Config.QPS = -1
+	m.Client, err = kubernetes.NewForConfig(m.Config)
+	return err
+}
+
+// Stop ends the member and waits for it. It may be called more than once; what went wrong fails the test in its end.
+func (m *Member) Stop() { _ = m.stop() }
