@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -41,6 +42,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 )
+
+// hubs and edges lend the tests of this package control planes and members.
+var (
+	hubs  servertest.Pool
+	edges membertest.Pool
+)
+
+func TestMain(m *testing.M) { os.Exit(hubs.Main(m, &edges)) }
 
 // reported keeps the reasons of Events.
 type reported struct {
@@ -185,12 +194,12 @@ func (f *fleet) there(name string) error {
 // fleetOf runs a control plane, with a member that is not in the fleet yet.
 func fleetOf(t *testing.T) (*fleet, *membertest.Member) {
 	t.Helper()
-	at := membertest.Start(t, member.Options{Name: "east", Nodes: 1})
+	at := edges.Member(t, member.Options{Name: "east", Nodes: 1})
 	edge, err := client.New(at.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{T: t, hub: servertest.New(t), edge: edge, events: &reported{reasons: map[string]int{}}}
+	f := &fleet{T: t, hub: hubs.Env(t), edge: edge, events: &reported{reasons: map[string]int{}}}
 	f.start()
 	t.Cleanup(func() { f.check(f.stop()) })
 	f.check(f.hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
