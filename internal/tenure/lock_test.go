@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,11 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
+
+// hubs lends the tests of this package control planes.
+var hubs servertest.Pool
+
+func TestMain(m *testing.M) { os.Exit(hubs.Main(m)) }
 
 // candidate is one of the replicas that compete for the lease.
 type candidate struct {
@@ -61,7 +67,7 @@ func (c candidate) write(t *testing.T, name string) error {
 // TestAnOldLeaderWritesNothing stops leaders, whose clocks stand still then, at
 // different points and lets them go on when another one leads.
 func TestAnOldLeaderWritesNothing(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	now := func() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Unix(1e9, 0)) }
 	a, b := enter(t, env.Config, now()), enter(t, env.Config, now())
 	if err := a.write(t, "early"); !errors.Is(err, tenure.ErrOver) {
@@ -171,7 +177,7 @@ func (s stopper) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestALeaderThatIsStoppedAsItBegins: it has the lease and its epoch, or neither, so that its
 // elector gives up what it has.
 func TestALeaderThatIsStoppedAsItBegins(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := rest.CopyConfig(env.Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return stopper{next, stop} })

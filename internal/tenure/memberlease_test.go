@@ -77,7 +77,7 @@ func (k taker) holds(t *testing.T, other string) {
 // TestASeatIsForOne: of two who want it one writes; the other reads, and has its turn
 // when the first one lets go, lapses or is taken the Lease.
 func TestASeatIsForOne(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	frozen := clocktesting.NewFakeClock(time.Now())
 	var cut atomic.Bool
 	cfg := rest.CopyConfig(env.Config)
@@ -161,7 +161,7 @@ func (l *leaseless) RoundTrip(req *http.Request) (*http.Response, error) {
 // at once where nobody else holds the Lease, and no later than its way is there again; until
 // then it waits, and after some time says for what.
 func TestWhoWakesSitsAgain(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	frozen := clocktesting.NewFakeClock(time.Now())
 	var cut atomic.Bool
 	cfg := rest.CopyConfig(env.Config)
@@ -219,7 +219,7 @@ func TestWhatIsWaitedForIsTheLatest(t *testing.T) {
 // TestALeaseThatLastsForEver: a holder whose Lease is valid for years has it for as long
 // as he is heard of, as everybody else.
 func TestALeaseThatLastsForEver(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	admin, err := kubernetes.NewForConfig(env.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestALeaseThatLastsForEver(t *testing.T) {
 // TestADeletedLease: whoever waits for another does not take its place at once because the
 // Lease is gone: the other one goes on until it finds that out, or knows that it is silent.
 func TestADeletedLease(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	var cut atomic.Bool
 	cfg := rest.CopyConfig(env.Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &leaseless{next, &cut} })
