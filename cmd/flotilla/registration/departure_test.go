@@ -30,7 +30,7 @@ import (
 // TestUnregisterWithASilentAgent: unregister says what it waits for, and afterwards
 // what nobody has removed.
 func TestUnregisterWithASilentAgent(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	clock := testingclock.NewFakeClock(time.Now())
 	env.Loops(t, func(_ context.Context, mgr ctrl.Manager) error {
 		registry := members.New(members.Options{Interpreter: interpreter.Native()})

@@ -29,6 +29,11 @@ import (
 
 var golden = commandtest.Golden("testdata")
 
+// hubs lends the tests of this package control planes.
+var hubs servertest.Pool
+
+func TestMain(m *testing.M) { os.Exit(hubs.Main(m)) }
+
 // call runs the command line and returns all that it reported.
 func call(t *testing.T, args ...string) commandtest.Result {
 	t.Helper()
@@ -102,7 +107,7 @@ func memberFile(t *testing.T) string {
 // TestLifeOfACluster registers another control plane as a member: it issues tokens and
 // knows Deployments as any cluster does, but runs none.
 func TestLifeOfACluster(t *testing.T) {
-	env, member := servertest.New(t), servertest.New(t)
+	env, member := hubs.Env(t), hubs.Env(t)
 	env.Loops(t, agentstest.Register)
 	cfg, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
 	if err != nil {
@@ -233,7 +238,7 @@ func TestLifeOfACluster(t *testing.T) {
 // TestRegisterAClusterOfAnotherHub: register refuses a cluster that another control
 // plane has, and leaves nothing there; --take-over says what it means, and takes it.
 func TestRegisterAClusterOfAnotherHub(t *testing.T) {
-	env, member := servertest.New(t), servertest.New(t)
+	env, member := hubs.Env(t), hubs.Env(t)
 	env.Loops(t, agentstest.Register)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	const another = `{"hub":"h2","cluster":"east","address":"https://two"}`
@@ -300,7 +305,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 // TestRegisterWhereNothingMayBeInstalled: a member that does not let the agent be
 // installed costs no token.
 func TestRegisterWhereNothingMayBeInstalled(t *testing.T) {
-	env, member := servertest.New(t), servertest.New(t)
+	env, member := hubs.Env(t), hubs.Env(t)
 	env.Loops(t, agentstest.Register)
 	reads := []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "weak"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"namespaces"}}}},

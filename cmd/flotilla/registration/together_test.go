@@ -7,13 +7,12 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
-	"github.com/flotilla-io/flotilla/controlplane/servertest"
 )
 
 // TestTogether: several who join one cluster at the same time, or take it out, are told in
 // words what to do, or succeed; and the same again succeeds.
 func TestTogether(t *testing.T) {
-	env, member := servertest.New(t), servertest.New(t)
+	env, member := hubs.Env(t), hubs.Env(t)
 	for _, line := range []string{
 		"join east --wait 0s --cluster-kubeconfig " + member.Kubeconfig,
 		"unjoin east --wait 30s --cluster-kubeconfig " + member.Kubeconfig,
