@@ -29,7 +29,7 @@ type drained struct {
 }
 
 func newDrained(t *testing.T) *drained {
-	d := &drained{T: t, env: servertest.New(t)}
+	d := &drained{T: t, env: hubs.Env(t)}
 	d.env.Loops(t, func(ctx context.Context, mgr ctrl.Manager) error {
 		return reconciler.Register(ctx, mgr, reconciler.Options{Controllers: []string{"scheduler", "rebalance"}})
 	})

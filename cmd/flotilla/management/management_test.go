@@ -2,6 +2,7 @@ package management_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -18,6 +19,11 @@ import (
 )
 
 var golden = commandtest.Golden("testdata")
+
+// hubs lends the tests of this package control planes.
+var hubs servertest.Pool
+
+func TestMain(m *testing.M) { os.Exit(hubs.Main(m)) }
 
 // call runs the command line of a program of some version.
 func call(t *testing.T, version string, args ...string) commandtest.Result {
@@ -49,7 +55,7 @@ func TestWrongCalls(t *testing.T) {
 }
 
 func TestClusters(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	for name, region := range map[string]string{"east": "eu", "north": "eu", "west": "us"} {
 		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"region": region}}}
 		cluster.Spec.SyncMode, cluster.Spec.ID = clusterv1alpha1.Pull, "id-of-"+name

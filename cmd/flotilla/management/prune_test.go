@@ -45,7 +45,7 @@ func TestPrune(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")
 	}
-	hub := servertest.New(t)
+	hub := hubs.Env(t)
 	at := membertest.Start(t, member.Options{Name: "east", Nodes: 1})
 	edge, err := client.New(at.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
