@@ -55,7 +55,7 @@ func behind(t *testing.T, env *servertest.Env, handler func(next http.Handler) h
 // a status shows.
 func TestStatusShowsThatNothingIsStored(t *testing.T) {
 	notice := disk.Notice + ": its disk has 12Mi free, and it needs 160Mi"
-	w := behind(t, servertest.New(t), func(next http.Handler) http.Handler {
+	w := behind(t, hubs.Env(t), func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if notice != "" {
 				rw.Header().Add("Warning", `299 - "`+notice+`"`)
@@ -76,7 +76,7 @@ func TestStatusShowsThatNothingIsStored(t *testing.T) {
 // TestNobodyLeads: a control plane whose loops run elsewhere, or in none of its
 // replicas, does not say that all is well, nor that it was not set back.
 func TestNobodyLeads(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	ahead := time.Duration(0) // how far the server's clock is
 	w := behind(t, env, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -45,7 +45,7 @@ func as(t *testing.T, env *servertest.Env, user, role, namespace string) *world 
 
 // TestWhatATenantSees: what he may read is shown, and what he may not is noted.
 func TestWhatATenantSees(t *testing.T) {
-	env := servertest.New(t)
+	env := hubs.Env(t)
 	namespace := env.Namespace(t)
 	pods := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},

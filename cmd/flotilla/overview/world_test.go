@@ -30,6 +30,11 @@ import (
 
 var compare = commandtest.Golden("testdata")
 
+// hubs lends the tests of this package control planes.
+var hubs servertest.Pool
+
+func TestMain(m *testing.M) { os.Exit(hubs.Main(m)) }
+
 // world is a control plane with all its loops, one member, east, and a repository.
 type world struct {
 	env   *servertest.Env
@@ -41,7 +46,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{env: servertest.New(t), cache: t.TempDir()}
+	return &world{env: hubs.Env(t), cache: t.TempDir()}
 }
 
 // start runs the loops, joins the member and makes the repository.
