@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -113,11 +114,11 @@ func TestStatus(t *testing.T) {
 		},
 		"waiting for health": {
 			state: run(asked, waits, func(s *state) { s.waiting.text = "Running health checks" }),
-			want:  summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing", "Healthy=Unknown/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1},
+			want:  summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing", "Healthy=Unknown/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1, History: []string{"Progressing"}},
 		},
 		"nothing is heard of a cluster": {
 			state: run(asked, waits, func(s *state) { s.waiting = wait{text: "health is not known", silent: true} }),
-			want:  summary{Conditions: []string{"Ready=Unknown/ClusterSilent", "Reconciling=True/Progressing", "Healthy=Unknown/ClusterSilent"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now", Owned: 1},
+			want:  summary{Conditions: []string{"Ready=Unknown/ClusterSilent", "Reconciling=True/Progressing", "Healthy=Unknown/ClusterSilent"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now", Owned: 1, History: []string{"Progressing"}},
 		},
 		"unhealthy": {
 			state: run(waits), outcome: loop.Waiting(meta.HealthCheckFailedReason, time.Second, boom),
@@ -718,6 +719,37 @@ func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
 			s.ks.Status.History = meta.History{{Digest: "sha256:old", LastReconciledStatus: meta.ReconciliationSucceededReason}}
 			lastgood.Write(&s.ks.Status, before)
 			if diff := cmp.Diff(tc.want, lastgood.In(statusOf(s, tc.outcome, noon))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Who made the commit that stands is known as long as that stands: while its health is waited for, and the next commit is refused,
+// whether any revision came to an end before or not, and however many are refused since.
+func TestTheCommitThatStandsIsRecorded(t *testing.T) {
+	ann := map[string]string{gitopsv1alpha1.CommitAuthorKey: "Ann <ann@example.com>", gitopsv1alpha1.CommitSubjectKey: "More replicas"}
+	ben := map[string]string{gitopsv1alpha1.CommitAuthorKey: "Ben <ben@example.com>"}
+	refusal := func(reason string) *loop.Error { return loop.As(loop.Stalled(reason, errors.New("boom")), "") }
+	for name, before := range map[string]meta.History{
+		"the first revision": nil,
+		"a later one":        {{Digest: "sha256:old", LastReconciledStatus: meta.ReconciliationSucceededReason, Metadata: map[string]string{"revision": oldRevision}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := run(func(s *state) {
+				s.ks.Status.History = before
+				s.source.commit, s.writes, s.waiting.text = ann, whole, "Running health checks"
+			})
+			s.ks.Status = statusOf(s, nil, noon)
+			for i := range 7 {
+				refused := run(func(refused *state) {
+					refused.ks.Status = s.ks.Status
+					refused.source.revision, refused.source.commit, refused.digest = fmt.Sprintf("main@sha1:%d", i), ben, fmt.Sprintf("sha256:%d", i)
+				})
+				s.ks.Status = statusOf(refused, refusal("PruneBlocked"), noon)
+			}
+			want := lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7, Commit: ann}
+			if diff := cmp.Diff(want, lastgood.In(s.ks.Status)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

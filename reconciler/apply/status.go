@@ -68,7 +68,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	before := lastgood.In(s.ks.Status)
 	switch {
 	case s.current || s.writes == whole:
-		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes)})
+		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes), Commit: s.source.commit})
 		inventory.RecordEdited(status, nil)
 	case s.writes == part:
 		lastgood.Write(status, lastgood.Record{Bytes: max(s.bytes, before.Bytes)})
@@ -105,7 +105,7 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 	status.Inventory = inventory.Record(inventory.Union(s.diff.owned, s.desired))
 	status.LastAttemptedRevision = s.source.revision
 	if s.diff.at.Outside() && len(status.History) == 0 { // where the objects are is written beside an outcome
-		remember(status, s, meta.ProgressingReason, now)
+		kustomizations.Remember(status, outcomeOf(s, meta.ProgressingReason, now))
 	}
 	inventory.RecordPlace(status, s.diff.at.Place)
 	return *status
@@ -127,7 +127,7 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 	if !s.current {
 		status.Inventory = s.record()
 	}
-	remember(status, s, meta.ReconciliationSucceededReason, c.Now.Time)
+	kustomizations.Remember(status, outcomeOf(s, meta.ReconciliationSucceededReason, c.Now.Time))
 }
 
 // staying returns a text about what left a revision and is kept until that is applied everywhere; empty if nothing.
@@ -143,7 +143,7 @@ func (s *state) staying() string {
 }
 
 func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
-	kustomizations.Written(status, s.digest)
+	kustomizations.Written(status, outcomeOf(s, meta.ProgressingReason, c.Now.Time))
 	reason := meta.ProgressingReason
 	if s.waiting.silent {
 		reason = health.ReasonClusterSilent
@@ -200,12 +200,11 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 		}
 	}
 	if outcome.Class != loop.ClassRetry && outcome.Reason != meta.DependencyNotReadyReason && outcome.Reason != inventory.ReasonDeletedAgain {
-		remember(status, s, outcome.Reason, c.Now.Time)
+		kustomizations.Remember(status, outcomeOf(s, outcome.Reason, c.Now.Time))
 	}
 }
 
-// remember adds the outcome of the run to the history, unless it equals the last one.
-func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string, now time.Time) {
-	o := kustomizations.Outcome{Digest: s.digest, Revision: s.source.revision, Origin: s.source.origin, Reason: outcome, Commit: s.source.commit, Begun: s.now, Now: now, Anew: s.ks.Status.ObservedGeneration != s.ks.Generation}
-	kustomizations.Remember(status, o)
+// outcomeOf returns the outcome of the run as the history records it.
+func outcomeOf(s *state, reason string, now time.Time) kustomizations.Outcome {
+	return kustomizations.Outcome{Digest: s.digest, Revision: s.source.revision, Origin: s.source.origin, Reason: reason, Commit: s.source.commit, Begun: s.now, Now: now, Anew: s.ks.Status.ObservedGeneration != s.ks.Generation}
 }

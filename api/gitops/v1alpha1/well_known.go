@@ -156,6 +156,10 @@ const ChangedOriginKey = "gitops.flotilla.io/changed-origin"
 // spaces. Missing: not known.
 const AppliedKey = "gitops.flotilla.io/applied"
 
+// AppliedCommitKey beside AppliedKey is what the artifact of that revision said of its commit, as JSON: who wrote it, what it
+// is about, and who signed it. Missing: it said nothing.
+const AppliedCommitKey = "gitops.flotilla.io/applied-commit"
+
 // CommitStatusesAnnotation on an Alert says of which commits each Kustomization has a status of its own:
 // "changed", which is the default, of those that change what it applies, or "all".
 const CommitStatusesAnnotation = "gitops.flotilla.io/commit-statuses"

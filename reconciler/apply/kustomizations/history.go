@@ -25,16 +25,20 @@ type Outcome struct {
 	Begun, Now time.Time
 }
 
-// Written records that a revision with the given digest is being written and that its outcome is not known yet. If
-// the last outcome is of other objects, the next success counts as a change, even one that reverts to those.
-func Written(status *kustomizev1.KustomizationStatus, digest string) {
-	if last := status.History.Latest(); last != nil && last.Digest != digest {
+// Written records that a revision is written and that its outcome is not known yet. If the last outcome is of other
+// objects, the next success counts as a change, even one that reverts to those. The first revision of all is added to
+// the history as it is: what is recorded of it stands beside an outcome.
+func Written(status *kustomizev1.KustomizationStatus, o Outcome) {
+	last := status.History.Latest()
+	if last == nil {
+		Remember(status, o)
+	} else if last.Digest != o.Digest {
 		delete(last.Metadata, gitopsv1alpha1.ChangedKey)
 	}
 }
 
 // standing are the metadata keys that an outcome holds on behalf of the Kustomization. They move to the next outcome.
-var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey, gitopsv1alpha1.TerminatingKey, gitopsv1alpha1.EditedKey, gitopsv1alpha1.PlaceKey}
+var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.AppliedCommitKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey, gitopsv1alpha1.TerminatingKey, gitopsv1alpha1.EditedKey, gitopsv1alpha1.PlaceKey}
 
 // Remember adds an outcome to the history of a status, unless it equals the last one. A revision that could not be
 // built adds none, but the next success after it counts as a change; so does one that cannot be built with a new spec.

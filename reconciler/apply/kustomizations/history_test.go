@@ -57,7 +57,7 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 					status.LastAppliedRevision = o.revision
 				}
 				if o.reason == "" {
-					kustomizations.Written(status, o.digest)
+					kustomizations.Written(status, kustomizations.Outcome{Digest: o.digest})
 					continue
 				}
 				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Origin: originOf(o.revision), Reason: o.reason, Anew: o.anew, Begun: now, Now: now})

@@ -50,12 +50,15 @@ func statusOf(outcomes ...string) kustomizev1.KustomizationStatus {
 
 func TestRecords(t *testing.T) {
 	whole := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a", Objects: "sha256:b", Bytes: 7}
+	signed := whole
+	signed.Commit = map[string]string{"gitops.flotilla.io/commit-author": "Ann \"A\" <ann@example.com>"}
 	cases := map[string]struct {
 		status  kustomizev1.KustomizationStatus
 		written lastgood.Record
 		want    lastgood.Record
 	}{
 		"all of it":                         {statusOf("2", "1"), whole, whole},
+		"with its commit":                   {statusOf("2", "1"), signed, signed},
 		"nothing":                           {statusOf("1"), lastgood.Record{}, lastgood.Record{}},
 		"what it was built to is not known": {statusOf("1"), lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a"}, lastgood.Record{}},
 		"a part was applied":                {statusOf("1"), lastgood.Record{Bytes: 7}, lastgood.Record{Bytes: 7}},
@@ -119,15 +122,19 @@ func TestVerified(t *testing.T) {
 	signed := map[string]string{"revision": "main@sha1:1", "gitops.flotilla.io/commit-signing-key": "A1"}
 	for name, tc := range map[string]struct {
 		history []map[string]string
+		commit  map[string]string
 		verify  provenance.Demand
 		want    bool
 	}{
-		"nothing is asked for":            {nil, provenance.Demand{}, true},
-		"it was signed":                   {[]map[string]string{{"revision": "main@sha1:2"}, signed}, verify, true},
-		"it was not":                      {[]map[string]string{{"revision": "main@sha1:1"}}, verify, false},
-		"another one was":                 {[]map[string]string{{"revision": "main@sha1:2", "gitops.flotilla.io/commit-signing-key": "A1"}}, verify, false},
-		"nothing is known of it any more": {nil, verify, false},
+		"nothing is asked for":              {nil, nil, provenance.Demand{}, true},
+		"it was signed":                     {[]map[string]string{{"revision": "main@sha1:2"}, signed}, nil, verify, true},
+		"it was not":                        {[]map[string]string{{"revision": "main@sha1:1"}}, nil, verify, false},
+		"another one was":                   {[]map[string]string{{"revision": "main@sha1:2", "gitops.flotilla.io/commit-signing-key": "A1"}}, nil, verify, false},
+		"nothing is known of it any more":   {nil, nil, verify, false},
+		"its health never came, and it was": {[]map[string]string{{"revision": "main@sha1:2"}}, signed, verify, true},
 	} {
+		record := record
+		record.Commit = tc.commit
 		var status kustomizev1.KustomizationStatus
 		for _, metadata := range tc.history {
 			status.History = append(status.History, meta.Snapshot{Metadata: metadata})

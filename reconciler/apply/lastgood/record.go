@@ -1,6 +1,7 @@
 package lastgood
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,9 @@ type Record struct {
 	Artifact, Objects string
 	// Bytes is the size of all objects together, as JSON; an upper bound if only a part of them was applied.
 	Bytes int64
+	// Commit is what the artifact said of its commit, by the keys of the API. An outcome may never be recorded of the
+	// revision, or may be forgotten, while this one stands.
+	Commit map[string]string
 }
 
 // Whole reports whether it is known what was applied.
@@ -34,7 +38,7 @@ func Anew(status kustomizev1.KustomizationStatus, revision, artifact string) boo
 // Verified reports whether the commit of a record has the signatures that its source asks for by now, as they were verified
 // when it was applied.
 func Verified(status kustomizev1.KustomizationStatus, r Record, asked provenance.Demand) bool {
-	return asked == (provenance.Demand{}) || slices.ContainsFunc(status.History, func(s meta.Snapshot) bool {
+	return asked == (provenance.Demand{}) || asked.Met(r.Commit) || slices.ContainsFunc(status.History, func(s meta.Snapshot) bool {
 		return s.Metadata["revision"] == r.Revision && asked.Met(s.Metadata)
 	})
 }
@@ -55,6 +59,9 @@ func In(status kustomizev1.KustomizationStatus) Record {
 	if r.Objects == unknown {
 		return Record{Bytes: r.Bytes}
 	}
+	if text := latest.Metadata[gitopsv1alpha1.AppliedCommitKey]; text != "" && json.Unmarshal([]byte(text), &r.Commit) != nil {
+		r.Commit = nil
+	}
 	return r
 }
 
@@ -70,6 +77,7 @@ func Write(status *kustomizev1.KustomizationStatus, r Record) {
 	}
 	for _, outcome := range status.History {
 		delete(outcome.Metadata, gitopsv1alpha1.AppliedKey)
+		delete(outcome.Metadata, gitopsv1alpha1.AppliedCommitKey)
 	}
 	latest := status.History.Latest()
 	if latest == nil || text == "" {
@@ -79,4 +87,10 @@ func Write(status *kustomizev1.KustomizationStatus, r Record) {
 		latest.Metadata = map[string]string{}
 	}
 	latest.Metadata[gitopsv1alpha1.AppliedKey] = text
+	if !r.Whole() || len(r.Commit) == 0 {
+		return
+	}
+	if commit, err := json.Marshal(r.Commit); err == nil {
+		latest.Metadata[gitopsv1alpha1.AppliedCommitKey] = string(commit)
+	}
 }

@@ -1,12 +1,15 @@
 package lineage
 
 import (
+	"cmp"
+
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
@@ -16,6 +19,10 @@ func CommitOf(ks *kustomizev1.Kustomization, source origins.Object) *Commit {
 	revision := standing.Revision(ks)
 	if revision == "" {
 		return nil
+	}
+	var recorded map[string]string
+	if record := lastgood.In(ks.Status); record.Revision == revision {
+		recorded = record.Commit
 	}
 	if origins.Of(source).Kind != sourcev1.GitRepositoryKind {
 		origin, signed := "", ""
@@ -27,12 +34,15 @@ func CommitOf(ks *kustomizev1.Kustomization, source origins.Object) *Commit {
 				signed = provenance.Text(h.Metadata)
 			}
 		}
-		return packed(revision, origin, signed)
+		return packed(revision, origin, cmp.Or(signed, provenance.Text(recorded)))
 	}
 	for _, h := range ks.Status.History {
 		if h.Metadata["revision"] == revision && h.Metadata[gitopsv1alpha1.CommitSubjectKey]+h.Metadata[gitopsv1alpha1.CommitAuthorKey] != "" {
 			return described(revision, h.Metadata)
 		}
+	}
+	if recorded[gitopsv1alpha1.CommitSubjectKey]+recorded[gitopsv1alpha1.CommitAuthorKey] != "" {
+		return described(revision, recorded)
 	}
 	return FetchedCommit(revision, source)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 )
 
 // TestTheCommitOfAnArtifact: an artifact of a registry says itself which commit it was packed from, or nobody does.
@@ -40,6 +41,38 @@ func TestTheCommitOfAnArtifact(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.fetched, lineage.FetchedCommit(digest, source)); diff != "" {
 			t.Errorf("%s: what is fetched (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestTheCommitThatStands: who made the commit that is on the control plane is known also where no outcome of it is recorded, as its
+// health was waited for when the next one came, and was refused.
+func TestTheCommitThatStands(t *testing.T) {
+	const first, second, third = "main@sha1:1111", "main@sha1:2222", "main@sha1:3333"
+	by := func(name string) map[string]string {
+		return map[string]string{"gitops.flotilla.io/commit-author": name, "gitops.flotilla.io/commit-subject": "of " + name}
+	}
+	outcome := func(revision string, metadata map[string]string) meta.Snapshot {
+		metadata["revision"] = revision
+		return meta.Snapshot{Digest: revision, Metadata: metadata}
+	}
+	source := &sourcev1.GitRepository{Status: sourcev1.GitRepositoryStatus{Artifact: &meta.Artifact{Revision: third, Metadata: by("Cleo")}}}
+	for name, tc := range map[string]struct {
+		record lastgood.Record
+		want   *lineage.Commit
+	}{
+		"it is recorded with what stands": {lastgood.Record{Revision: second, Commit: by("Ben")}, &lineage.Commit{Revision: second, Author: "Ben", Subject: "of Ben"}},
+		"an older hub recorded nothing": {lastgood.Record{Revision: second},
+			&lineage.Commit{Revision: second, Unknown: "author and subject are not recorded, and the source is at another commit: git show 2222"}},
+		"an outcome is recorded": {lastgood.Record{Revision: first, Commit: by("Ann")}, &lineage.Commit{Revision: first, Author: "Ann", Subject: "of Ann"}},
+	} {
+		tc.record.Artifact, tc.record.Objects = "sha256:a", "sha256:o"
+		ks := &kustomizev1.Kustomization{Spec: kustomizev1.KustomizationSpec{SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository"}}}
+		ks.Status.LastAppliedRevision, ks.Status.LastAttemptedRevision = first, third
+		ks.Status.History = meta.History{outcome(third, by("Cleo")), outcome(first, by("Ann"))}
+		lastgood.Write(&ks.Status, tc.record)
+		if diff := cmp.Diff(tc.want, lineage.CommitOf(ks, source)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
