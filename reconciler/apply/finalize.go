@@ -7,7 +7,6 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,7 +16,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/outside"
-	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
@@ -78,17 +76,14 @@ func (r remover) end(ctx context.Context, s *state) (bool, error) {
 	s.last.waitsForSiblings(inventory.SourceOf(s.ks), true)
 	ending, err := ends(ctx, s.ks, s.now)
 	s.actor, s.source.revision, s.leaving.undecided = ending.Actor, ending.Revision, ending.Undecided
-	if ending.Stays != "" {
-		r.emit(ctx, s, corev1.EventTypeWarning, meta.PruneFailedReason, ending.Stays)
-	}
-	if ending.Gone && ending.Anew != "" {
-		r.emit(ctx, s, corev1.EventTypeNormal, siblings.ReasonHandingOver, ending.Anew)
+	for _, n := range ending.Notices(s.ks) {
+		r.emit(ctx, s, n)
 	}
 	return ending.Gone, err
 }
 
-func (r remover) emit(ctx context.Context, s *state, kind, reason, message string) {
-	message = s.hide(message)
-	r.events.Event(s.ks, kind, reason, message)
-	log.FromContext(ctx).Info(message, "reason", reason)
+func (r remover) emit(ctx context.Context, s *state, n endings.Notice) {
+	message := s.hide(n.Message)
+	r.events.Event(s.ks, n.Type, n.Reason, message)
+	log.FromContext(ctx).Info(message, "reason", n.Reason)
 }

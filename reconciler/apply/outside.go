@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/outside"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -61,7 +62,7 @@ func giveUp(brake inventory.Brake) loop.Phase[state] {
 // moved tells of objects that stay in another cluster, or on the hub, as spec.kubeConfig is another one.
 func (r remover) moved(ctx context.Context, s *state) (loop.Next, error) {
 	if text := outside.Left(s.ks.Status, s.diff.at.Place); text != "" {
-		r.emit(ctx, s, corev1.EventTypeWarning, outside.ReasonLeftBehind, text)
+		r.emit(ctx, s, endings.Notice{Type: corev1.EventTypeWarning, Reason: outside.ReasonLeftBehind, Message: text})
 	}
 	return loop.Next{}, nil
 }

@@ -56,6 +56,11 @@ type Ending struct {
 	Stays string
 	// Anew describes what stays as the next Kustomization of the same name will want it; empty for nothing.
 	Anew string
+	// Deleted are the objects that this run has deleted, and Heirs who has taken over what others of the source hold by now.
+	Deleted []inventory.ID
+	Heirs   map[inventory.ID]client.ObjectKey
+	// Within is the only namespace whose Kustomizations may be named; empty for all.
+	Within string
 	// Actor is who deletes.
 	Actor actors.Actor
 	// Revision is the latest one of the source; set if the brake refused to delete at it.
@@ -95,7 +100,9 @@ func (r Remover) End(ctx context.Context, ks *kustomizev1.Kustomization, now tim
 	if refusal := (*inventory.Refusal)(nil); blocked != nil && !errors.As(blocked, &refusal) {
 		return e.Ending, blocked
 	}
-	err = r.deps.Applier.Prune(ctx, e.key, e.Actor, slices.Clone(e.due(now)), e.seen)
+	due := e.due(now)
+	err = r.deps.Applier.Prune(ctx, e.key, e.Actor, slices.Clone(due), e.seen)
+	e.Deleted = deleted(due, err)
 	if refusal := (*applier.Refusal)(nil); errors.As(err, &refusal) {
 		e.Stays = fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), e.Actor.Explained(err))
 	} else if err != nil {
@@ -139,14 +146,15 @@ func (r Remover) split(ctx context.Context, e *end, doomed []inventory.Entry) er
 	if e.at, allows, err = r.deps.Siblings.Latest(ctx, e.ks); err != nil {
 		return err
 	}
-	answer, err := r.deps.Siblings.Ask(ctx, siblings.Query{Of: e.ks, At: e.at, Objects: doomed, Going: siblings.KeysIn(doomed)})
+	answer, err := r.deps.Siblings.Ask(ctx, siblings.Query{Of: e.ks, At: e.at, Objects: e.owned, Going: siblings.KeysIn(doomed)})
 	if err != nil {
 		return err
 	}
+	e.Heirs = heirs(e.owned, e.seen, answer)
 	e.may = inventory.AllowanceOf(e.ks.Annotations[inventory.AllowPruneAnnotation], allows, e.at.Revision).Among(doomed)
 	e.leaving = siblings.Of(doomed, answer, e.may, e.at.Revision)
 	if !e.Actor.Privileged() {
-		e.leaving.Within = e.ks.Namespace
+		e.Within, e.leaving.Within = e.ks.Namespace, e.ks.Namespace
 	}
 	if e.at.Digest == "" { // there is no commit of which it could be read
 		e.leaving.Trailer = ""

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -91,19 +90,17 @@ func sentences(ctx context.Context, hub client.Reader, id inventory.ID) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	var latest *corev1.Event
-	var revision string
+	var told []*corev1.Event
 	err = each(ctx, hub, id.Namespace, &corev1.EventList{}, func(e *corev1.Event) {
-		of, removes := removal(e.Message, id)
-		if removes && e.InvolvedObject.Kind == kustomizev1.KustomizationKind && (latest == nil || latest.LastTimestamp.Before(&e.LastTimestamp)) {
-			latest, revision = e, of
+		if e.InvolvedObject.Kind == kustomizev1.KustomizationKind {
+			told = append(told, e)
 		}
 	}, client.MatchingFields{"involvedObject.kind": kustomizev1.KustomizationKind})
-	if err != nil || latest == nil {
+	if err != nil {
 		return out, err
 	}
-	by := fmt.Sprintf("Kustomization %s/%s removed it with revision %s.", latest.InvolvedObject.Namespace, latest.InvolvedObject.Name, revision)
-	return slices.Insert(out, 0, by), nil
+	slices.SortStableFunc(told, func(a, b *corev1.Event) int { return b.LastTimestamp.Compare(a.LastTimestamp.Time) })
+	return append(removed(told, id), out...), nil
 }
 
 // each lists all objects, or those of a namespace if the user may not list all, or none.
@@ -146,17 +143,4 @@ func shown(revision string) string {
 		return "unknown"
 	}
 	return excerpt.Line(revision)
-}
-
-// deletes matches the revision, and what was deleted, in the message of an Event about an applied revision.
-var deletes = regexp.MustCompile(`^(?:Applied revision: |Removed what had left revision )(\S+?):? .*\b\d+ deleted: ([^;)]+)`)
-
-// removal returns the revision that removed an object, from the message of an Event, which names only the first few.
-func removal(message string, id inventory.ID) (revision string, removes bool) {
-	found := deletes.FindStringSubmatch(message)
-	if found == nil {
-		return "", false
-	}
-	names, _, _ := strings.Cut(found[2], " and ")
-	return excerpt.Line(found[1]), slices.Contains(strings.Split(names, ", "), inventory.Describe(id))
 }

@@ -51,6 +51,12 @@ func event(name, kind, message string, second int64) *corev1.Event {
 	}
 }
 
+// of makes an Event one of another Kustomization.
+func of(name string, e *corev1.Event) *corev1.Event {
+	e.InvolvedObject.Name = name
+	return e
+}
+
 func work(cluster, name, apiVersion string) *workv1alpha1.Work {
 	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}}
 	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`, apiVersion)}}}
@@ -76,6 +82,7 @@ func TestWhatIsLeft(t *testing.T) {
 	own := []inventory.ID{web}
 	carried := workv1alpha2.WorkName("Deployment", "web", "shop")
 	const removed = "Applied revision: main@sha1:2 (1 created: ConfigMap/shop/new; 2 deleted: ConfigMap/shop/old, Deployment/shop/web)"
+	const gone = "Deleted with this Kustomization, at revision main@sha1:1: 2 deleted: Deployment/shop/web, ConfigMap/shop/old"
 	for name, tc := range map[string]struct {
 		objects   []client.Object
 		forbidden map[string]bool
@@ -94,6 +101,13 @@ func TestWhatIsLeft(t *testing.T) {
 		}, want: []string{"Kustomization team/web removed it with revision main@sha1:2."}},
 		"what left it was removed later": {objects: []client.Object{event("b", "Kustomization", "Removed what had left revision main@sha1:1: 4 deleted: A/b, C/d, Deployment/shop/web and 1 more", 1)},
 			want: []string{"Kustomization team/web removed it with revision main@sha1:1."}},
+		"it went with its Kustomization": {objects: []client.Object{event("a", "Kustomization", gone, 1)},
+			want: []string{"It was deleted with Kustomization team/web, which had applied revision main@sha1:1."}},
+		"which a revision has retired": {objects: []client.Object{
+			event("a", "Kustomization", gone, 2), of("apps", event("b", "Kustomization", "Applied revision: main@sha1:2 (1 deleted: Kustomization/team/web)", 1)),
+		}, want: []string{"It was deleted with Kustomization team/web, which had applied revision main@sha1:1.", "Kustomization team/apps removed that one with revision main@sha1:2."}},
+		"which had applied itself": {objects: []client.Object{event("a", "Kustomization", gone+", Kustomization/team/web", 2)},
+			want: []string{"It was deleted with Kustomization team/web, which had applied revision main@sha1:1."}},
 		"an Event of something else": {objects: []client.Object{event("a", "Deployment", removed, 1)}},
 		"Works carry it": {objects: []client.Object{work("west", carried, "apps/v1"), work("east", carried, "apps/v1"), work("north", "other", "apps/v1")},
 			want: []string{"It is not on the control plane any more, and nobody says who removed it."}, works: []string{"karmada-es-east", "karmada-es-west"}},
@@ -118,5 +132,23 @@ func TestWhatIsLeft(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatBecameOfAKustomization: who looks for one that was renamed, or retired, is led to who has what it had applied.
+func TestWhatBecameOfAKustomization(t *testing.T) {
+	old := &unstructured.Unstructured{}
+	old.SetGroupVersionKind(kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind))
+	old.SetNamespace("team")
+	old.SetName("web")
+	const left, deleted = "Left to others by this Kustomization, at revision main@sha1:1: Kustomization team/shop has Deployment/shop/web, Service/shop/web",
+		"Deleted with this Kustomization, at revision main@sha1:1: 1 deleted: ConfigMap/shop/old"
+	found, err := remains.Of(t.Context(), hub(nil,
+		of("apps", event("a", "Kustomization", "Applied revision: main@sha1:2 (1 created: Kustomization/team/shop; 1 deleted: Kustomization/team/web)", 1)),
+		event("b", "Kustomization", left, 3), event("c", "Kustomization", deleted, 2), event("d", "Kustomization", "Applied revision: main@sha1:1", 0),
+	), old)
+	want := []string{"Kustomization team/apps removed it with revision main@sha1:2.", "Its Event: " + left + ".", "Its Event: " + deleted + "."}
+	if diff := cmp.Diff(want, found.Sentences); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 }
