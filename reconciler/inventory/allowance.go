@@ -43,8 +43,9 @@ func fullName(id ID) string {
 type Allowance struct {
 	revision bool
 	names    map[string]bool
-	// committed are the names of objects in the trailer, in their order.
+	// committed are the names of objects in the trailer, in their order, and misplaced those that the commit has elsewhere.
 	committed []string
+	misplaced map[string]bool
 	// known holds an object for each short name, and alike the short names of several objects.
 	known map[string]ID
 	alike map[string]bool
@@ -54,26 +55,39 @@ type Allowance struct {
 // such as "main@sha1:9f2c…"; both may be empty. A trailer can only name objects: it cannot lift the brake
 // for all that a commit removes.
 func AllowanceOf(annotation, trailer, revision string) Allowance {
-	out := Allowance{names: map[string]bool{}}
+	out := Allowance{names: map[string]bool{}, misplaced: map[string]bool{}}
 	for word := range strings.SplitSeq(annotation, ",") {
 		word = strings.TrimSpace(word)
 		out.revision = out.revision || names(word, revision)
 		out.names[inFull(word)] = true
 	}
 	for word := range strings.SplitSeq(trailer, ",") {
-		word = inFull(strings.TrimSpace(word))
-		if out.names[word] = true; strings.Contains(word, "/") {
+		word, elsewhere := strings.CutPrefix(strings.TrimSpace(word), gitopsv1alpha1.NotAllowed)
+		word = inFull(word)
+		if elsewhere {
+			out.misplaced[word] = true
+			continue
+		}
+		if out.names[word] = true; strings.Contains(word, "/") && !slices.Contains(out.committed, word) {
 			out.committed = append(out.committed, word)
 		}
 	}
 	return out
 }
 
-// short are kubectl's short names of kinds that go by their name alone.
-var short = map[string]string{"ns": "namespace", "pvc": "persistentvolumeclaim", "crd": "customresourcedefinition", "ks": "kustomization"}
+// short are kubectl's short names of kinds that are often deleted.
+var short = map[string]string{
+	"ns": "namespace", "pvc": "persistentvolumeclaim", "crd": "customresourcedefinition", "ks": "kustomization",
+	"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob", "po": "pod",
+	"svc": "service", "cm": "configmap", "ing": "ingress", "sa": "serviceaccount", "hpa": "horizontalpodautoscaler", "pdb": "poddisruptionbudget",
+}
+
+// tidy takes off a word what people put around and into it: blanks beside its slashes, and quotes.
+var tidy = strings.NewReplacer(" / ", "/", " /", "/", "/ ", "/", "`", "", `"`, "", "'", "")
 
 // inFull returns a word that people wrote in the form of shortName.
 func inFull(word string) string {
+	word = strings.TrimSpace(tidy.Replace(word))
 	kind, name, _ := strings.Cut(strings.ToLower(word), "/")
 	if full, is := short[kind]; is && name != "" {
 		return full + "/" + name
@@ -223,9 +237,16 @@ func (a Allowance) unclear(refused, losses []Loss) map[string][]string {
 	return means
 }
 
-// describe returns the texts of a Refusal about unclear words.
-func (a Allowance) describe(unclear map[string][]string) []string {
+// describe returns the texts of a Refusal about unclear words, and about what is named where it does not count.
+func (a Allowance) describe(unclear map[string][]string, refused []Loss) []string {
 	var out []string
+	for _, l := range refused {
+		for _, id := range l.own() {
+			if name := a.NameOf(id); (a.misplaced[name] || a.misplaced[fullName(id)]) && !a.Names(id) {
+				out = append(out, name+" (in the message of the commit, but not in its last paragraph, where it counts)")
+			}
+		}
+	}
 	for _, word := range slices.Sorted(maps.Keys(unclear)) {
 		which := ""
 		if a.alike[word] {
@@ -236,12 +257,23 @@ func (a Allowance) describe(unclear map[string][]string) []string {
 	return out
 }
 
-// isLike reports whether a word may mean an object: it has the same kind, in any group, and nearly the same name.
+// isLike reports whether a word may mean an object: it has the same kind, in any group or in the plural, and nearly the same name, or the
+// same one without its namespace. Blanks may separate several such, or stand for a slash.
 func isLike(word string, id ID) bool {
-	kind, written, _ := strings.Cut(word, "/")
-	kind, _, _ = strings.Cut(kind, ".")
+	parts := strings.Fields(word)
+	if len(parts) > 1 && !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(part, "/") }) {
+		parts = []string{strings.Join(parts, "/")}
+	}
 	own, name, _ := strings.Cut(shortName(id), "/")
-	return kind == own && propagation.Nearest(written, []string{name}) != ""
+	_, bare, _ := strings.Cut(name, "/")
+	return slices.ContainsFunc(parts, func(part string) bool {
+		kind, written, _ := strings.Cut(inFull(part), "/")
+		kind, _, _ = strings.Cut(kind, ".")
+		if kind != own && !slices.Contains([]string{own + "s", own + "es", strings.TrimSuffix(own, "y") + "ies"}, kind) || written == "" {
+			return false
+		}
+		return written == name || written == bare || propagation.Nearest(written, []string{name}) != ""
+	})
 }
 
 // names reports whether a word lifts the brake for a revision such as "main@sha1:9f2c…".

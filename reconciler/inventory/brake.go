@@ -243,7 +243,7 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 	unclear := may.unclear(refused, losses)
 	return &Refusal{
 		Total: total, Losses: refused, Revision: revision,
-		Allow: may.with(losses, tooMany, revision), Trailer: may.trailer(losses, tooMany, unclear), Unclear: may.describe(unclear),
+		Allow: may.with(losses, tooMany, revision), Trailer: may.trailer(losses, tooMany, unclear), Unclear: may.describe(unclear, refused),
 	}
 }
 

@@ -375,6 +375,61 @@ func TestNamesThatSeveralHave(t *testing.T) {
 	}
 }
 
+// TestWordsAsPeopleWriteThem: what can mean one thing only allows it, and what does not is named with what it may mean.
+func TestWordsAsPeopleWriteThem(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e0b7a"
+	known := entries("_shop__Namespace", "shop_data__PersistentVolumeClaim", "shop_web_apps_Deployment", "shop_web_networking.k8s.io_NetworkPolicy")
+	for name, tc := range map[string]struct {
+		trailer string
+		says    string // of what was given; empty if all are allowed
+		asks    string
+	}{
+		"as it is proposed":       {trailer: "namespace/shop, persistentvolumeclaim/shop/data, deployment/shop/web, networkpolicy/shop/web"},
+		"in short, and in quotes": {trailer: "`ns/shop`, \"pvc/shop/data\", 'deploy/shop/web', NetworkPolicy/shop/web"},
+		"blanks beside slashes":   {trailer: "namespace / shop, pvc/ shop /data, deployment/shop/web, networkpolicy/shop/web"},
+		"in the plural": {trailer: "namespaces/shop, pvc/shop/data, deployments/shop/web, networkpolicies/shop/web",
+			says: "allowed is deployments/shop/web (did you mean deployment/shop/web?), namespaces/shop (did you mean namespace/shop?), networkpolicies/shop/web (did you mean networkpolicy/shop/web?); ",
+			asks: "persistentvolumeclaim/shop/data, namespace/shop, deployment/shop/web, networkpolicy/shop/web"},
+		"without its namespace": {trailer: "ns/shop, pvc/data, deploy/web, networkpolicy/shop/web",
+			says: "allowed is deployment/web (did you mean deployment/shop/web?), persistentvolumeclaim/data (did you mean persistentvolumeclaim/shop/data?); ",
+			asks: "namespace/shop, networkpolicy/shop/web, persistentvolumeclaim/shop/data, deployment/shop/web"},
+		"without a slash": {trailer: "namespace shop, pvc/shop/data, deploy/shop/web, networkpolicy/shop/web",
+			says: "allowed is namespace shop (did you mean namespace/shop?); ",
+			asks: "persistentvolumeclaim/shop/data, deployment/shop/web, networkpolicy/shop/web, namespace/shop"},
+		"without a comma": {trailer: "namespace/shop pvc/shop/data, deploy/shop/web, networkpolicy/shop/web",
+			says: "allowed is namespace/shop pvc/shop/data (did you mean namespace/shop or persistentvolumeclaim/shop/data?); ",
+			asks: "deployment/shop/web, networkpolicy/shop/web, namespace/shop, persistentvolumeclaim/shop/data"},
+		"above the last paragraph": {trailer: "!namespace/shop, pvc/shop/data, deploy/shop/web, networkpolicy/shop/web",
+			says: "allowed is namespace/shop (in the message of the commit, but not in its last paragraph, where it counts); ",
+			asks: "persistentvolumeclaim/shop/data, deployment/shop/web, networkpolicy/shop/web, namespace/shop"},
+		"the same, of a group": {trailer: "!Namespace.core/shop, pvc/shop/data, deploy/shop/web, networkpolicy/shop/web",
+			says: "allowed is namespace/shop (in the message of the commit, but not in its last paragraph, where it counts); ",
+			asks: "persistentvolumeclaim/shop/data, deployment/shop/web, networkpolicy/shop/web, namespace/shop"},
+		"a pod, which is no pod disruption budget": {trailer: "pod/shop/web, ns/shop, pvc/shop/data, deploy/shop/web",
+			says: "", asks: "pod/shop/web, namespace/shop, persistentvolumeclaim/shop/data, deployment/shop/web, networkpolicy/shop/web"},
+	} {
+		var losses []inventory.Loss
+		for _, e := range known {
+			losses = append(losses, inventory.Loss{ID: e.ID, Precious: true})
+		}
+		err := inventory.DefaultBrake().Check(9, losses, inventory.AllowanceOf("", tc.trailer, revision).Among(known), revision)
+		refusal := &inventory.Refusal{}
+		if errors.As(err, &refusal); (err == nil) != (tc.asks == "") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			continue
+		}
+		_, says, _ := strings.Cut(err.Error(), "nothing was applied; ")
+		if says, _, _ = strings.Cut(says, "commit "); says != tc.says {
+			t.Errorf("%s: it says %q, want %q", name, says, tc.says)
+		}
+		if got := strings.TrimPrefix(refusal.Trailer, "Flotilla-Allow-Delete: "); got != tc.asks {
+			t.Errorf("%s: it asks for %q, want %q", name, got, tc.asks)
+		}
+	}
+}
+
 // TestATrailerKeepsWhatTheCommitBeforeAllows: the new commit replaces that one, whose allowances are still needed.
 func TestATrailerKeepsWhatTheCommitBeforeAllows(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/provenance"
+	"github.com/flotilla-io/flotilla/policies/trailer"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/fetching"
@@ -228,43 +229,13 @@ func about(tree *git.Tree, subject string) map[string]string {
 			out[key] = value
 		}
 	}
-	if names := allowedToGo(tree.Message); names != "" {
+	if names := trailer.Allowed(tree.Message); names != "" {
 		out[gitopsv1alpha1.CommitAllowDeleteKey] = names
 	}
 	if !tree.Committed.IsZero() {
 		out[gitopsv1alpha1.CommitDateKey] = tree.Committed.UTC().Format(time.RFC3339)
 	}
 	return out
-}
-
-// mostAllowed is how much of the names in a commit's trailers is recorded, in
-// bytes.
-const mostAllowed = 4 << 10
-
-// allowedToGo returns the objects that a commit's trailers allow to be deleted.
-// Trailers are in the last paragraph of the message, which must not be the first.
-// Names beyond mostAllowed are left out whole.
-func allowedToGo(message string) string {
-	message = strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n"))
-	at := strings.LastIndex(message, "\n\n")
-	if at < 0 {
-		return ""
-	}
-	var names []string
-	size := 0
-	for text := range strings.SplitSeq(message[at:], "\n") {
-		key, value, _ := strings.Cut(text, ":")
-		if !strings.EqualFold(strings.TrimSpace(key), gitopsv1alpha1.AllowDeleteTrailer) {
-			continue
-		}
-		for name := range strings.SplitSeq(value, ",") {
-			name = excerpt.Line(name)
-			if size += len(name) + len(", "); name != "" && size <= mostAllowed {
-				names = append(names, name)
-			}
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // maxLine is how much of a line of a commit is recorded, in runes; anybody may

@@ -196,3 +196,7 @@ const CommitStatusFinalizer = "gitops.flotilla.io/close"
 // AllowDeleteTrailer ends a commit's message with objects that it may remove, which are precious
 // or many: "Flotilla-Allow-Delete: namespace/shop".
 const AllowDeleteTrailer = "Flotilla-Allow-Delete"
+
+// NotAllowed begins names in CommitAllowDeleteKey that the message of the commit has elsewhere than where trailers are: they allow
+// nothing.
+const NotAllowed = "!"
