@@ -187,8 +187,12 @@ func (l *linter) document(f File, doc build.Document) error {
 	o := &object{file: f.Name, folder: f.Folder, kustomize: f.Kustomized, patch: f.Patch, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
 	o.namespace = o.shown()
 	l.objects = append(l.objects, o)
-	if generated, _ := metadata["generateName"].(string); name == "" && generated == "" {
-		l.add(o, Error, "metadata.name", "is missing")
+	if name == "" {
+		message := "is missing"
+		if _, generated := metadata["generateName"]; generated {
+			message += ": what gets its name from generateName cannot be applied again, and is refused"
+		}
+		l.add(o, Error, "metadata.name", message)
 		return nil
 	}
 	for _, omitted := range omissions.Of(doc.Fields) {

@@ -35,6 +35,7 @@ func TestWhatIsRefusedLater(t *testing.T) {
 		"a filter of all":               {hook + `, resources: [{kind: GitRepository, name: a}], resourceFilter: "res.metadata.("`, "spec.resourceFilter: invalid expression: Syntax error: no viable alternative at input '.(' (line 1, character 14)"},
 		"a filter of one":               {hook + `, resources: [{kind: GitRepository, name: a, filter: "claims.sub"}]`, "spec.resources[0].filter: invalid expression: undeclared reference to 'claims'"},
 		"a kind that nobody looks at":   {hook + `, resources: [{kind: HelmRepository, name: a}]`, "warning spec.resources[0].kind: nobody looks at HelmRepository/a: such kinds are not served yet"},
+		"a name that is made":           {"apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-, namespace: shop", "metadata.name: is missing: what gets its name from generateName cannot be applied again, and is refused"},
 		"neither true nor false":        {strict, `metadata.annotations: the annotation kustomize.flotilla.io/strict-variables is "yes": make it "true" or "false"`},
 	} {
 		t.Run(name, func(t *testing.T) {
