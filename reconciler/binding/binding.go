@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/succession"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
@@ -132,7 +133,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, gone: r.gate.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	freshness := newFreshness(opts.Clock, opts.StaleFor)
-	write := writer{hub: hub, claims: releaser{hub: hub, live: live, released: works.released, written: works.written, clock: opts.Clock}, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, freshness: freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	write := writer{hub: hub, claims: releaser{hub: hub, live: live, released: works.released, written: works.written, clock: opts.Clock}, recalls: recall.Recaller{Hub: hub, Cluster: works.cluster, Leaving: works.leaving, Written: works.written, Clock: opts.Clock}, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, freshness: freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	r.works, r.freshness = works, freshness
 	render := renderer{cluster: works.cluster, overrides: r.gate.overrides, interpreter: interp, quotas: r.quotasOf}
 	itself := bindingWriter{hub: hub, own: own}

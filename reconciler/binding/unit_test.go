@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -219,6 +220,7 @@ func TestDispatchAndClean(t *testing.T) {
 			}
 			p := writer{
 				hub:      hub,
+				recalls:  recall.Recaller{Leaving: nothingLeaves},
 				parallel: 1,
 				cluster: func(context.Context, string) (*clusterv1alpha1.Cluster, bool, error) {
 					return &clusterv1alpha1.Cluster{}, true, nil // without conditions, it counts as reachable

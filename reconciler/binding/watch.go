@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -161,7 +162,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
 				add(e.ObjectNew, q)
-			case blocked(e.ObjectNew) && !blocked(e.ObjectOld):
+			case recall.Blocked(e.ObjectNew) && !recall.Blocked(e.ObjectOld):
 				add(e.ObjectNew, q)
 			case decides(e.ObjectOld, e.ObjectNew, changed) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)

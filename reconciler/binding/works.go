@@ -38,25 +38,31 @@ func (s *workLister) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1a
 // left returns the Works that name a binding that is gone, if they are not being
 // deleted yet, or hold a volume claim whose template may be gone by now.
 func (s *workLister) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
-	works, err := s.list(ctx, client.MatchingFields{bindings.WorksByOwner: gone.String()}, func(w *workv1alpha1.Work) bool {
-		key, ok := bindings.OwnerOf(w)
-		return ok && key == gone
-	})
-	return slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
+	return s.naming(ctx, gone, func(w *workv1alpha1.Work) bool {
 		_, claim := volumes.Carried(w)
-		return s.written.Leaving(w) && (!claim || volumes.Released(w))
-	}), err
+		return !s.written.Leaving(w) || claim && !volumes.Released(w)
+	})
 }
 
 // released returns the Works that name a binding, are being deleted, and may take a claim along as its template was gone.
 func (s *workLister) released(ctx context.Context, binding client.ObjectKey) ([]*workv1alpha1.Work, error) {
+	return s.naming(ctx, binding, func(w *workv1alpha1.Work) bool {
+		return s.written.Leaving(w) && w.Annotations[workv1alpha2.TemplateGoneAnnotation] != ""
+	})
+}
+
+// leaving returns the Works that name a binding and are being deleted.
+func (s *workLister) leaving(ctx context.Context, binding client.ObjectKey) ([]*workv1alpha1.Work, error) {
+	return s.naming(ctx, binding, func(w *workv1alpha1.Work) bool { return w.DeletionTimestamp != nil })
+}
+
+// naming returns those of the Works that name a binding.
+func (s *workLister) naming(ctx context.Context, binding client.ObjectKey, which func(*workv1alpha1.Work) bool) ([]*workv1alpha1.Work, error) {
 	works, err := s.list(ctx, client.MatchingFields{bindings.WorksByOwner: binding.String()}, func(w *workv1alpha1.Work) bool {
 		key, ok := bindings.OwnerOf(w)
 		return ok && key == binding
 	})
-	return slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
-		return !s.written.Leaving(w) || w.Annotations[workv1alpha2.TemplateGoneAnnotation] == ""
-	}), err
+	return slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool { return !which(w) }), err
 }
 
 // list returns the cached Works that the index finds, in their latest version,

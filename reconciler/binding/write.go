@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -39,6 +40,7 @@ const shareGoes = time.Second
 type writer struct {
 	hub       client.Writer
 	claims    releaser
+	recalls   recall.Recaller
 	events    loop.Recorder
 	find      func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
 	cluster   func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
@@ -62,6 +64,9 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	p.there.end(s.key)
+	if _, err := p.recalls.Settle(ctx, s.key, ""); err != nil {
+		return loop.Next{}, err
+	}
 	beside, wait, err := p.beside(ctx, s)
 	if err != nil {
 		return loop.Next{}, err
@@ -161,6 +166,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	}
 	current, found, err := p.find(ctx, client.ObjectKeyFromObject(planned.Work))
 	var stands, ready bool
+	var after time.Duration
 	switch {
 	case err != nil:
 	case !found:
@@ -168,7 +174,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	case isShare(current):
 		return outcome{after: shareGoes}
 	case p.written.Leaving(current):
-		err = p.recall(ctx, s.key, current, planned.Work)
+		after, err = p.recalls.Recall(ctx, s.key, current, planned.Work)
 	case anothers(s.key, current):
 		err = taken(s.key, current)
 	default:
@@ -176,7 +182,6 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 		stands, changed, err = p.change(ctx, current, planned)
 		ready = !changed && rollup.Ready(current)
 	}
-	var after time.Duration
 	if err == nil && stands {
 		after, err = p.rename(ctx, s, planned)
 	}
@@ -287,6 +292,13 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 		if err != nil {
 			s.failed = append(s.failed, fault{err: err})
 		}
+	}
+	after, err := p.recalls.Settle(ctx, s.key, s.binding.GetLabels()[bindings.IDLabel(s.binding)], keeps...)
+	if err != nil {
+		s.failed = append(s.failed, fault{err: err})
+	}
+	if after > 0 && (wait == 0 || after < wait) {
+		wait = after
 	}
 	s.complete = s.awaits == 0
 	return loop.Next{After: wait}, joined(s.failed)

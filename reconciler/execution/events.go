@@ -113,8 +113,8 @@ func (r *Reconciler) workSeen(before, after any) {
 // asksOtherwise reports whether anything of a Work has changed that the loop reads, other than its status.
 func asksOtherwise(was, is *workv1alpha1.Work) bool {
 	return was.Generation != is.Generation || was.UID != is.UID ||
-		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || leavesDrift(was) != leavesDrift(is) || guard.Allowed(was) != guard.Allowed(is) || recalled(was) != recalled(is) ||
-		slices.ContainsFunc([]string{workv1alpha2.AppliedByAnnotation, workv1alpha2.RemovalConfirmedAnnotation}, func(key string) bool { return was.Annotations[key] != is.Annotations[key] })
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || leavesDrift(was) != leavesDrift(is) || guard.Allowed(was) != guard.Allowed(is) ||
+		slices.ContainsFunc([]string{workv1alpha2.WantedAgainAnnotation, workv1alpha2.AppliedByAnnotation, workv1alpha2.RemovalConfirmedAnnotation}, func(key string) bool { return was.Annotations[key] != is.Annotations[key] })
 }
 
 // bindingGoes enqueues a Work whose binding is being deleted.

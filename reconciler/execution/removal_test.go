@@ -218,6 +218,42 @@ func TestWhatIsWantedAgainStays(t *testing.T) {
 	}
 }
 
+// TestWhatMayBeWantedAgainWaits: nothing is removed before it is known whether the next Work comes.
+func TestWhatMayBeWantedAgainWaits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		then  map[string]string
+		asked []string
+	}{
+		"it is wanted": {map[string]string{workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgain}, []string{"a applies uid-1"}},
+		"it is not":    {nil, []string{"a applies uid-1", "removed uid-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTwoOf(t, workNamed("a", "settings"))
+			says := func(annotations map[string]string) {
+				w := f.work("a")
+				w.Annotations = annotations
+				if err := f.hub.Update(t.Context(), w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.look("a")
+			says(map[string]string{workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgainUndecided})
+			f.leaves("a")
+			f.look("a")
+			f.asked("a applies uid-1")
+			if f.state("a") == "gone" {
+				t.Fatal("the Work did not wait")
+			}
+			says(tc.then)
+			f.look("a")
+			f.asked(tc.asked...)
+			if got := f.state("a"); got != "gone" {
+				t.Errorf("the Work is %s", got)
+			}
+		})
+	}
+}
+
 // TestARefusalKeepsNothingElse: objects that the cluster deletes are removed, even if it refuses to delete another
 // object of the Work.
 func TestARefusalKeepsNothingElse(t *testing.T) {

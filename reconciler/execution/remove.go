@@ -55,6 +55,9 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 	if !observed.DeletionTimestamp.IsZero() {
 		return terminating(s, m)
 	}
+	if undecided(s.work) && !s.leaves() {
+		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: slowly, Err: fmt.Errorf("%s may be wanted again, as its template was made anew", m.Title())}
+	}
 	// Another Work with a manifest for the same object takes it over while it runs: to delete and
 	// create it would interrupt it.
 	successor, ok, err := r.owners.Successor(ctx, s.key, m)

@@ -124,7 +124,12 @@ func leavesDrift(work *workv1alpha1.Work) bool {
 
 // recalled reports whether the objects of a Work that is being deleted are wanted again, so that they stay.
 func recalled(work *workv1alpha1.Work) bool {
-	return work.Annotations[workv1alpha2.WantedAgainAnnotation] == "true"
+	return work.Annotations[workv1alpha2.WantedAgainAnnotation] == workv1alpha2.WantedAgain
+}
+
+// undecided reports whether they may be.
+func undecided(work *workv1alpha1.Work) bool {
+	return work.Annotations[workv1alpha2.WantedAgainAnnotation] == workv1alpha2.WantedAgainUndecided
 }
 
 // preserves reports whether the Work's objects stay in the member when it is deleted.

@@ -103,8 +103,10 @@ const (
 	AllowCascadeAnnotation = "propagation.flotilla.io/allow-cascade"
 	// WantedAgainAnnotation on a Work that is being deleted says with "true" that what it
 	// made is asked for again meanwhile: it stays in the member as it is, for the Work that
-	// comes.
+	// comes. With "undecided" it stays until one of both is known.
 	WantedAgainAnnotation = "propagation.flotilla.io/wanted-again"
+	WantedAgain           = "true"
+	WantedAgainUndecided  = "undecided"
 	// RemovalConfirmedAnnotation on a Work that is being deleted in a cluster in pull mode is the
 	// control plane's answer to its agent, which was away meanwhile and asks whether to remove what
 	// it made: the hash of the question in the condition DeletionBlocked.
