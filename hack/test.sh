@@ -13,7 +13,7 @@ export CGO_ENABLED=${CGO_ENABLED:-0} # as make builds: nothing is compiled twice
 export GOGC=${GOGC:-300}              # of tests and what they start: a tenth less time, for half a gigabyte more
 seed=${SHUFFLE:-$RANDOM$RANDOM}
 echo "order of the tests: SHUFFLE=$seed"
-hack/vet.sh
+go vet ./...
 [ "$#" -gt 0 ] || set -- ./e2e ./reconciler ./...
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
 	-vet=off -ldflags=-w -shuffle="$seed" -parallel "$((2 * $(nproc)))" -timeout 70m -p "$(($(nproc) + 1))" "$@"
