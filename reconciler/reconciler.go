@@ -52,6 +52,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
+	"github.com/flotilla-io/flotilla/sources/clouds"
+	"github.com/flotilla-io/flotilla/sources/keyservice"
 	"github.com/flotilla-io/flotilla/sources/receiver"
 )
 
@@ -291,10 +293,12 @@ func registerReceiver(_ context.Context, f *fleet) error {
 
 func registerApply(ctx context.Context, f *fleet) error {
 	r, err := apply.New(apply.Deps{
-		Hub:       f.mgr.GetClient(),
-		Live:      f.mgr.GetAPIReader(),
-		Config:    f.mgr.GetConfig(),
-		Builder:   builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds)), builder.Options{StrictVariables: f.opts.Revisions.StrictVariables}),
+		Hub:    f.mgr.GetClient(),
+		Live:   f.mgr.GetAPIReader(),
+		Config: f.mgr.GetConfig(),
+		Builder: builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds)), builder.Options{
+			StrictVariables: f.opts.Revisions.StrictVariables, Services: keyservice.New(keyservice.Options{Egress: f.opts.Network.Egress, Clouds: clouds.Built}).For,
+		}),
 		Assessor:  f.health(),
 		Egress:    f.opts.Network.Egress,
 		Events:    f.events,

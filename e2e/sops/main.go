@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,11 @@ import (
 	"github.com/getsops/sops/v3"
 	"github.com/getsops/sops/v3/aes"
 	sopsage "github.com/getsops/sops/v3/age"
+	"github.com/getsops/sops/v3/azkv"
 	"github.com/getsops/sops/v3/config"
+	"github.com/getsops/sops/v3/gcpkms"
+	"github.com/getsops/sops/v3/hcvault"
+	sopskeys "github.com/getsops/sops/v3/keys"
 	"github.com/getsops/sops/v3/kms"
 	"github.com/getsops/sops/v3/pgp"
 	"github.com/getsops/sops/v3/stores/dotenv"
@@ -90,6 +95,12 @@ func fixtures() []fixture {
 		{"blob.bin", "blob.bin", json.NewBinaryStore(&config.JSONBinaryStoreConfig{Indent: -1}), suffix, onlyAge},
 		{"other-key.yaml", "secret.yaml", asYAML, data, func(k keys) []sops.KeyGroup { return []sops.KeyGroup{{k.forAge(k.other)}} }},
 		{"kms.yaml", "secret.yaml", asYAML, data, func(keys) []sops.KeyGroup { return []sops.KeyGroup{{forKMS()}} }},
+		{"vault.yaml", "secret.yaml", asYAML, data, func(keys) []sops.KeyGroup { return []sops.KeyGroup{{services[0]()}} }},
+		{"vault.json", "secret.json", asJSON, data, func(keys) []sops.KeyGroup { return []sops.KeyGroup{{services[0]()}} }},
+		{"aws.yaml", "secret.yaml", asYAML, data, func(keys) []sops.KeyGroup { return []sops.KeyGroup{{services[1]()}} }},
+		{"aws.env", "vars.env", dotenv.NewStore(&config.DotenvStoreConfig{}), suffix, func(keys) []sops.KeyGroup { return []sops.KeyGroup{{services[1]()}} }},
+		{"gcp.yaml", "secret.yaml", asYAML, data, func(keys) []sops.KeyGroup { return []sops.KeyGroup{{services[2]()}} }},
+		{"azure.yaml", "secret.yaml", asYAML, data, func(keys) []sops.KeyGroup { return []sops.KeyGroup{{services[3]()}} }},
 		{"groups.yaml", "secret.yaml", asYAML, data, func(k keys) []sops.KeyGroup { return []sops.KeyGroup{{k.forAge(k.age)}, {k.forAge(k.other)}} }},
 	}
 }
@@ -133,6 +144,21 @@ func (k keys) forPGP() *pgp.MasterKey {
 	return pgp.NewMasterKeyFromFingerprint(fmt.Sprintf("%X", k.pgp.PrimaryKey.Fingerprint))
 }
 
+// services are keys that services hold, by the order in fixtures.
+var services = []func() sopskeys.MasterKey{
+	func() sopskeys.MasterKey {
+		return hcvault.NewMasterKey("https://vault.example.com:8200", "teams/shop", "flux")
+	},
+	func() sopskeys.MasterKey {
+		team := "shop"
+		return kms.NewMasterKey("arn:aws:kms:eu-west-1:111122223333:key/9b1d", "", map[string]*string{"team": &team})
+	},
+	func() sopskeys.MasterKey {
+		return gcpkms.NewMasterKeyFromResourceID("projects/shop/locations/global/keyRings/flux/cryptoKeys/files")
+	},
+	func() sopskeys.MasterKey { return azkv.NewMasterKey("https://shop.vault.azure.net", "files", "0123") },
+}
+
 func forKMS() *kms.MasterKey {
 	return kms.NewMasterKey("arn:aws:kms:eu-west-1:111122223333:key/0", "", nil)
 }
@@ -143,7 +169,17 @@ func (k keys) wrap(to any, part []byte) error {
 	case *sopsage.MasterKey:
 		return to.Encrypt(part)
 	case *kms.MasterKey:
-		to.SetEncryptedDataKey([]byte("none"))
+		if len(to.EncryptionContext) == 0 {
+			to.SetEncryptedDataKey([]byte("none"))
+			return nil
+		}
+		to.SetEncryptedDataKey(sealed(base64.StdEncoding, "aws:", part))
+	case *hcvault.MasterKey:
+		to.SetEncryptedDataKey(append([]byte("vault:v1:"), sealed(base64.StdEncoding, "", part)...))
+	case *gcpkms.MasterKey:
+		to.SetEncryptedDataKey(sealed(base64.StdEncoding, "gcp:", part))
+	case *azkv.MasterKey:
+		to.SetEncryptedDataKey(sealed(base64.RawURLEncoding, "azure:", part))
 	case *pgp.MasterKey:
 		message, err := k.byGPG(part)
 		if err != nil {
@@ -152,6 +188,11 @@ func (k keys) wrap(to any, part []byte) error {
 		to.SetEncryptedDataKey(message)
 	}
 	return nil
+}
+
+// sealed is what the services of the tests of sources/keyservice open: they encrypt nothing.
+func sealed(by *base64.Encoding, mark string, part []byte) []byte {
+	return []byte(by.EncodeToString(append([]byte(mark), part...)))
 }
 
 // byGPG encrypts with gpg, as the library does.

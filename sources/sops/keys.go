@@ -25,8 +25,9 @@ var ErrKeys = errors.New("invalid private keys")
 
 // Keys are private keys that open files. The zero value has none.
 type Keys struct {
-	age []age.Identity
-	pgp openpgp.EntityList
+	age     []age.Identity
+	pgp     openpgp.EntityList
+	service Service // nil for none
 }
 
 const (
@@ -35,10 +36,10 @@ const (
 )
 
 // ParseKeys reads the data of a Secret in Flux's format: names that end in .agekey hold age identities, and those that end
-// in .asc armored OpenPGP keys. All others are for something else. Errors: ErrKeys, which names what is wrong first and
+// in .asc armored OpenPGP keys. Those that begin with sops. are for services (see Serve), and all others for something else. Errors: ErrKeys, which names what is wrong first and
 // shows none of it.
 func ParseKeys(secret map[string][]byte) (*Keys, error) {
-	keys := &Keys{}
+	keys, services := &Keys{}, false
 	for _, name := range slices.Sorted(maps.Keys(secret)) {
 		var err error
 		switch {
@@ -46,6 +47,8 @@ func ParseKeys(secret map[string][]byte) (*Keys, error) {
 			err = keys.readAge(secret[name])
 		case strings.HasSuffix(name, pgpSuffix):
 			err = keys.readPGP(secret[name])
+		case strings.HasPrefix(name, servicePrefix):
+			services = true
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: key %s: %w", ErrKeys, name, err)
@@ -58,7 +61,7 @@ func ParseKeys(secret map[string][]byte) (*Keys, error) {
 	if count > maxKeys {
 		return nil, fmt.Errorf("%w: there are more than %d, subkeys included, and each is tried: remove those that nothing is encrypted for", ErrKeys, maxKeys)
 	}
-	if count == 0 {
+	if count == 0 && !services {
 		return nil, fmt.Errorf("%w: there is none: put age identities into NAME%s, and OpenPGP keys into NAME%s", ErrKeys, ageSuffix, pgpSuffix)
 	}
 	return keys, nil
@@ -162,7 +165,10 @@ func (o *opening) unwrap(ctx context.Context, m metadata) ([]byte, error) {
 			return key, nil
 		}
 	}
-	return nil, noKey(m)
+	if k.service == nil {
+		return nil, noKey(m)
+	}
+	return o.askElsewhere(ctx, m)
 }
 
 func (k *Keys) unwrapAge(wrapped string) ([]byte, error) {

@@ -25,11 +25,21 @@ type metadata struct {
 type recipient struct {
 	kind, name string
 	wrapped    string // the key of the file, encrypted for the recipient
+	// fields and context are what a service is asked with that holds the key.
+	fields, context map[string]string
 }
 
 const (
 	kindAge = "age"
 	kindPGP = "PGP"
+)
+
+// Kinds of recipients whose keys services hold.
+const (
+	KindAWS   = "AWS KMS"
+	KindGCP   = "GCP KMS"
+	KindAzure = "Azure Key Vault"
+	KindVault = "Vault"
 )
 
 // kindOf is a list of recipients in a file: of what kind they are, and which field has their name.
@@ -38,10 +48,10 @@ type kindOf struct{ list, kind, name string }
 var kinds = []kindOf{
 	{"age", kindAge, "recipient"},
 	{"pgp", kindPGP, "fp"},
-	{"kms", "AWS KMS", "arn"},
-	{"gcp_kms", "GCP KMS", "resource_id"},
-	{"azure_kv", "Azure Key Vault", "vault_url"},
-	{"hc_vault", "Vault", "vault_address"},
+	{"kms", KindAWS, "arn"},
+	{"gcp_kms", KindGCP, "resource_id"},
+	{"azure_kv", KindAzure, "vault_url"},
+	{"hc_vault", KindVault, "vault_address"},
 	{"hckms", "Huawei Cloud KMS", "key_id"},
 }
 
@@ -126,6 +136,10 @@ func readRecipients(raw map[string]any) ([]recipient, error) {
 			name, _ := fields[k.name].(string)
 			wrapped, _ := fields["enc"].(string)
 			r := recipient{kind: k.kind, name: name, wrapped: wrapped}
+			if !r.local() {
+				r.fields, r.context = textsIn(fields), textsIn(fields["context"])
+				r.name = nameIn(r)
+			}
 			if len(wrapped) > maxWrapped {
 				return out, invalid("what it has for %s has more than %d bytes", r, maxWrapped)
 			}
@@ -133,6 +147,33 @@ func readRecipients(raw map[string]any) ([]recipient, error) {
 		}
 	}
 	return out, nil
+}
+
+// nameIn returns the name of a key that a service holds, which is an URL where the service is told by one.
+func nameIn(r recipient) string {
+	switch r.kind {
+	case KindVault:
+		return strings.TrimSuffix(r.name, "/") + "/v1/" + r.fields["engine_path"] + "/keys/" + r.fields["key_name"]
+	case KindAzure:
+		return strings.TrimSuffix(r.name, "/") + "/keys/" + r.fields["name"]
+	default:
+		return r.name
+	}
+}
+
+// textsIn returns the texts of a map; nil for anything else.
+func textsIn(of any) map[string]string {
+	fields, _ := of.(map[string]any)
+	if len(fields) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for name, value := range fields {
+		if text, is := value.(string); is {
+			out[name] = text
+		}
+	}
+	return out
 }
 
 // rule says which values are encrypted, by the keys on the way to them.
@@ -246,10 +287,25 @@ func unflatten(flat map[string]string) map[string]any {
 		for len(list) <= at {
 			list = append(list, map[string]any{})
 		}
-		list[at].(map[string]any)[field] = value
+		putField(list[at].(map[string]any), field, value)
 		out[name] = list
 	}
 	return out
+}
+
+// putField sets a field of a recipient, or of a map that is one, as context__map_NAME.
+func putField(of map[string]any, field, value string) {
+	outer, inner, isMap := strings.Cut(field, "__map_")
+	if !isMap {
+		of[field] = value
+		return
+	}
+	fields, _ := of[outer].(map[string]any)
+	if fields == nil {
+		fields = map[string]any{}
+		of[outer] = fields
+	}
+	fields[inner] = value
 }
 
 // fault is why a file cannot be opened.
@@ -261,7 +317,7 @@ type fault struct {
 // Error implements error.
 func (f *fault) Error() string { return f.text }
 
-// Unwrap returns ErrInvalid or ErrNoKey.
+// Unwrap returns ErrInvalid, ErrNoKey or ErrService.
 func (f *fault) Unwrap() error { return f.is }
 
 func invalid(format string, args ...any) error {

@@ -80,7 +80,7 @@ func (f *File) Recipients() string {
 	return metadata{recipients: recipients}.named()
 }
 
-// Open opens a file. It can be opened once. When ctx ends, so does it. Errors: ErrInvalid, ErrNoKey, and that of ctx.
+// Open opens a file. It can be opened once. When ctx ends, so does it. Errors: ErrInvalid, ErrNoKey, ErrService, and that of ctx.
 func (f *File) Open(ctx context.Context, keys *Keys) (Plain, error) {
 	o := &opening{keys: keys, work: maxWork, tries: maxTried}
 	for _, p := range f.parts {
@@ -108,12 +108,10 @@ func (f *File) write(out *Plain) (err error) {
 
 // noKey says what is missing to open a file.
 func noKey(m metadata) error {
-	for _, r := range m.recipients {
-		if r.kind == kindAge || r.kind == kindPGP {
-			return &fault{ErrNoKey, fmt.Sprintf("it is encrypted for %s", m.named())}
-		}
+	if m.hasLocal() {
+		return &fault{ErrNoKey, fmt.Sprintf("it is encrypted for %s", m.named())}
 	}
-	return invalid("it is encrypted for %s, of which none is an age or PGP key: keys of clouds are not supported yet, so add one with sops updatekeys", m.named())
+	return invalid("it is encrypted for %s, of which none is an age or PGP key: add one with sops updatekeys", m.named())
 }
 
 // part decrypts the values of a part, and checks its hash.

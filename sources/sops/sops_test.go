@@ -223,7 +223,7 @@ func TestKeysThatAreMissing(t *testing.T) {
 		says string
 	}{
 		"other-key.yaml": {sops.ErrNoKey, "it is encrypted for age1"},
-		"kms.yaml":       {sops.ErrInvalid, "it is encrypted for AWS KMS arn:aws:kms:eu-west-1:111122223333:key/0, of which none is an age or PGP key: keys of clouds are not supported yet, so add one with sops updatekeys"},
+		"kms.yaml":       {sops.ErrInvalid, "it is encrypted for AWS KMS arn:aws:kms:eu-west-1:111122223333:key/0, of which none is an age or PGP key: add one with sops updatekeys"},
 		"groups.yaml":    {sops.ErrInvalid, "it needs keys of several groups (key_groups), which is not supported: have one group, and sops rotate it"},
 	} {
 		if _, err := open(t, file(t, name), keysOf(t, "key.agekey")); !errors.Is(err, want.is) || !strings.HasPrefix(err.Error(), want.says) {

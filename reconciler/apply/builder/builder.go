@@ -34,6 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 	"github.com/flotilla-io/flotilla/sources/build/sealed"
+	"github.com/flotilla-io/flotilla/sources/sops"
 )
 
 // Reasons of our own, next to Flux's.
@@ -112,6 +113,8 @@ type Options struct {
 	// StrictVariables refuses a variable that has neither value nor default; if false, it is replaced by nothing. The
 	// annotation of a Kustomization goes before it.
 	StrictVariables bool
+	// Services returns what asks services that hold keys of encrypted files, with the credentials of a Secret; nil for none.
+	Services func(secret map[string][]byte) sops.Service
 }
 
 // New returns a Builder that opens artifacts of a store.
@@ -170,7 +173,7 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	if err != nil {
 		return nil, nil, err
 	}
-	decryption, err := decryptionOf(ctx, in)
+	decryption, err := o.decryptionOf(ctx, in)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/undecrypted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
@@ -44,7 +45,7 @@ type decryption struct {
 }
 
 // decryptionOf reads the keys of a Kustomization, as the account that it acts as.
-func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
+func (o Options) decryptionOf(ctx context.Context, in Input) (*decryption, error) {
 	d := &decryption{standsIn: in.Encrypted, reveal: in.Reveal, opened: map[string]bool{}, plain: identitiesFor(in), spare: in.Spare}
 	spec := in.Kustomization.Spec.Decryption
 	switch {
@@ -68,6 +69,9 @@ func decryptionOf(ctx context.Context, in Input) (*decryption, error) {
 	}
 	if d.keys, err = sops.ParseKeys(secret.Data); err != nil {
 		return nil, loop.Waiting(meta.BuildFailedReason, in.Retry, undecrypted.WhereUnusable(d.secret, err))
+	}
+	if o.Services != nil {
+		d.keys.Serve(waiting{o.Services(secret.Data)})
 	}
 	return d, nil
 }
@@ -115,8 +119,10 @@ func (d *decryption) open(ctx context.Context, name string, content []byte) *sea
 		plain, err = file.Open(ctx, d.keys)
 	}
 	switch {
+	case errors.Is(err, sops.ErrService):
+		return &sealed.File{NoKey: true, Fault: fmt.Sprintf("%s (Secret %s)", err, d.secret)}
 	case errors.Is(err, sops.ErrNoKey):
-		return &sealed.File{NoKey: true, Fault: fmt.Sprintf("%s, and the Secret %s has the private key of %s: add the one that is missing, or add a recipient with sops updatekeys", err, d.secret, strings.Join(d.keys.Names(), ", "))}
+		return &sealed.File{NoKey: true, Fault: fmt.Sprintf("%s, and the Secret %s %s, or add a recipient with sops updatekeys", err, d.secret, d.keysThere())}
 	case err != nil:
 		return &sealed.File{Fault: err.Error()}
 	}
@@ -124,6 +130,24 @@ func (d *decryption) open(ctx context.Context, name string, content []byte) *sea
 		d.hide(value)
 	}
 	return &sealed.File{Content: plain.Content, Data: plain.Data, Values: plain.Values}
+}
+
+// keysThere says which keys there are, and that one is missing.
+func (d *decryption) keysThere() string {
+	names := d.keys.Names()
+	if len(names) == 0 {
+		return "has no age or OpenPGP key: add the one that is missing"
+	}
+	return "has the private key of " + strings.Join(names, ", ") + ": add the one that is missing"
+}
+
+// waiting asks a service without holding a place of its tenant.
+type waiting struct{ sops.Service }
+
+// Unwrap implements sops.Service.
+func (w waiting) Unwrap(ctx context.Context, of sops.Recipient) (key []byte, err error) {
+	places.Outside(ctx, func(ctx context.Context) { key, err = w.Service.Unwrap(ctx, of) })
+	return key, err
 }
 
 // hide keeps a value out of all texts.
