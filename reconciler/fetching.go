@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/bucket"
+	"github.com/flotilla-io/flotilla/sources/clouds"
 	"github.com/flotilla-io/flotilla/sources/download"
 	"github.com/flotilla-io/flotilla/sources/externalartifact"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -37,7 +38,7 @@ func registerOCIRepository(_ context.Context, f *fleet) error {
 
 func registerBucket(_ context.Context, f *fleet) error {
 	return bucket.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, bucket.Options{
-		Servers: s3.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.BucketKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Servers: s3.Options{Egress: f.opts.Network.Egress}, Clouds: clouds.Built, InUse: f.inUse(sourcev1.BucketKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 

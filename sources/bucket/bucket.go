@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -37,6 +38,10 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Servers configures access to buckets.
 	Servers s3.Options
+	// Clouds has buckets of Google and Azure served with credentials of these; see package clouds.
+	Clouds bool
+	// Trust has the authorities for the servers of clouds. Default: the system's.
+	Trust *tls.Config
 	// Limits bound an artifact.
 	Limits artifact.Limits
 	// Namespaces returns the limits of a namespace; nil means no limits.
@@ -162,7 +167,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	s := &state{object: &object, key: req.NamespacedName, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
 	s.secrets = fetching.Secrets{Hub: r.hub, Namespace: s.key.Namespace, Interval: s.interval}
 	fetched := r.counts.Fetch.Begin()
-	next, err := loop.Run(ctx, s, refuse, r.limit, r.connect, exclude, r.list, r.use, r.fetch)
+	next, err := loop.Run(ctx, s, r.refuse, r.limit, r.connect, exclude, r.list, r.use, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the source
 	}

@@ -344,7 +344,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 			s.SecretRef, s.STS = nil, &sourcev1.BucketSTSSpec{Provider: "ldap", Endpoint: "https://sts.test", SecretRef: &meta.LocalObjectReference{Name: "half"}}
 		}, want: "False AuthenticationFailed: Secret shop/half of spec.sts.secretRef: unusable credentials: it needs the keys username and password"},
 		"an endpoint that is a URL":   {put: good, edit: func(s *sourcev1.BucketSpec) { s.Endpoint = "https://s3.test" }, want: "False URLInvalid: unusable address: spec.endpoint is host or host:port", stalls: true},
-		"a cloud":                     {put: good, edit: func(s *sourcev1.BucketSpec) { s.Provider = "aws" }, want: "False UnsupportedField: spec.provider aws is not supported yet", stalls: true},
+		"a cloud":                     {put: good, edit: func(s *sourcev1.BucketSpec) { s.Provider = "gcp" }, want: "False UnsupportedField: spec.provider gcp takes a flotillad that was built with -tags clouds", stalls: true},
 		"a server that speaks no TLS": {put: good, edit: func(s *sourcev1.BucketSpec) { s.Insecure = false }, want: "False BucketOperationFailed: list the objects of bucket fleet at HOST: TLS certificate not trusted: the server does not speak TLS: spec.insecure is for such"},
 		"an address that is not allowed": {put: good, opts: bucket.Options{Servers: s3.Options{Egress: egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}},
 			want: "False AddressNotAllowed: list the objects of bucket fleet at HOST: address not allowed: 127.0.0.1 leads to a loopback address", stalls: true},

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"context"
 	"crypto/sha256"
 	"sync"
 
@@ -9,10 +10,18 @@ import (
 	"github.com/flotilla-io/flotilla/sources/s3"
 )
 
+// remote reads one bucket, with the errors of package s3.
+type remote interface {
+	List(ctx context.Context, prefix string) ([]s3.Object, error)
+	Get(ctx context.Context, o s3.Object) ([]byte, error)
+	Find(ctx context.Context, key, unless string, limit int64) (content []byte, version string, err error)
+	Close()
+}
+
 // known is what is known of a bucket since the last reconciles. One reconcile at a time has it.
 type known struct {
 	print  print
-	remote *s3.Remote
+	remote remote
 	// rules is the .sourceignore in the root of the bucket, and rulesVersion its version; empty for none.
 	rules        []byte
 	rulesVersion string
@@ -43,7 +52,7 @@ type memory struct {
 }
 
 // of returns what is known of a source, which is nothing if what its Remote is made from has changed.
-func (m *memory) of(key client.ObjectKey, print print, make func() (*s3.Remote, error)) (*known, error) {
+func (m *memory) of(key client.ObjectKey, print print, make func() (remote, error)) (*known, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have, found := m.all[key]

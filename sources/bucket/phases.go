@@ -53,8 +53,8 @@ func (s *state) outcome() string {
 }
 
 // refuse returns an error for fields that are not supported, rather than ignoring them.
-func refuse(_ context.Context, s *state) (loop.Next, error) {
-	if _, why := unserved.Bucket(s.object.Spec); why != "" {
+func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
+	if _, why := unserved.Bucket(s.object.Spec, r.opts.Clouds); why != "" {
 		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New(why))
 	}
 	return loop.Next{}, nil

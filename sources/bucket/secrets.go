@@ -17,6 +17,12 @@ import (
 // connect reads the credentials and finds what is known of the bucket; it opens no connection.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
+	switch spec.Provider {
+	case sourcev1.BucketProviderGoogle:
+		return loop.Next{}, connectGoogle(ctx, r, s)
+	case sourcev1.BucketProviderAzure:
+		return loop.Next{}, connectAzure(ctx, r, s)
+	}
 	a := authority{state: s}
 	access := s3.Access{Keys: a.keys(ctx, spec.SecretRef), Directory: a.directory(ctx, spec.STS, spec.SecretRef), TLS: a.tls(ctx, spec.CertSecretRef, "spec.certSecretRef")}
 	if a.err == nil {
@@ -27,7 +33,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	place := s3.Place{Endpoint: spec.Endpoint, Bucket: spec.BucketName, Region: spec.Region, Insecure: spec.Insecure}
 	var err error
-	s.known, err = r.known.of(s.key, printOf(place, access, a.read), func() (*s3.Remote, error) { return s3.NewRemote(place, access, r.opts.Servers) })
+	s.known, err = r.known.of(s.key, printOf(place, access, a.read), func() (remote, error) { return s3.NewRemote(place, access, r.opts.Servers) })
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}

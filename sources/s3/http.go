@@ -86,7 +86,14 @@ func (r *Remote) send(ctx context.Context, ask call, keys Keys, region string) (
 	if ask.noneMatch != "" {
 		req.Header.Set("If-None-Match", ask.noneMatch)
 	}
-	if !keys.anonymous() {
+	switch {
+	case r.bearer != nil:
+		token, err := r.bearer.Token(ctx)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	case !keys.anonymous():
 		sign(req, keys, region, r.opts.Clock.Now())
 	}
 	resp, err := r.client.Do(req)
@@ -143,6 +150,9 @@ func (r *Remote) judge(said refusal, keys Keys) error {
 	case said.code == "AuthorizationHeaderMalformed":
 		return fmt.Errorf("%w (HTTP %d): the server is of another region: correct spec.region", ErrUnauthorized, code)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, said.code == unknownKey: // which some say with 404
+		if r.bearer != nil {
+			return fmt.Errorf("%w (HTTP %d): let the service account of the Secret list the bucket and read its objects (roles/storage.objectViewer)", ErrUnauthorized, code)
+		}
 		return denied(said, keys)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w (HTTP %d)", ErrNotFound, code)

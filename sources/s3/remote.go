@@ -38,7 +38,8 @@ type Limits struct {
 	Objects int
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns the options with the defaults in zero fields.
+func (o Options) WithDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -71,11 +72,21 @@ type Access struct {
 	Keys Keys
 	// Directory gives out keys; nil for none.
 	Directory *Directory
+	// Bearer has requests sent with a token in place of a signature, as Google takes them; nil for none. It goes to Google alone.
+	Bearer Bearer
 	// TLS has a client certificate, and the authorities to trust; nil means the system's.
 	TLS *tls.Config
 	// Proxy is the proxy of the source's owner; nil for none. It comes before those that Egress has. See egress.ParseProxy.
 	Proxy *url.URL
 }
+
+// Bearer gives out tokens that have not ended. Errors: ErrUnauthorized where none is given out.
+type Bearer interface {
+	Token(ctx context.Context) (string, error)
+}
+
+// googleHost is the only server that gets a token.
+const googleHost = "storage.googleapis.com"
 
 // Remote is one bucket. It may be used from several goroutines.
 type Remote struct {
@@ -85,6 +96,7 @@ type Remote struct {
 	client *http.Client
 	lender *lender // nil: the keys do not end
 	keys   Keys
+	bearer Bearer // nil for none
 
 	mu     sync.Mutex
 	region string
@@ -114,9 +126,11 @@ func NewRemote(place Place, access Access, opts Options) (*Remote, error) {
 		return nil, fmt.Errorf("%w: spec.bucketName is no name of a bucket", ErrPlace)
 	case place.Region != "" && !regions.MatchString(place.Region):
 		return nil, fmt.Errorf("%w: spec.region is no name of a region", ErrPlace)
+	case access.Bearer != nil && (base.Host != googleHost || place.Insecure):
+		return nil, fmt.Errorf("%w: spec.endpoint of a bucket of Google is %s, which gets the token", ErrPlace, googleHost)
 	}
-	opts = opts.withDefaults()
-	out := &Remote{place: place, base: base, opts: opts, client: newClient(opts.Egress, access.TLS, access.Proxy), keys: access.Keys, region: defaultRegion}
+	opts = opts.WithDefaults()
+	out := &Remote{place: place, base: base, opts: opts, client: newClient(opts.Egress, access.TLS, access.Proxy), keys: access.Keys, bearer: access.Bearer, region: defaultRegion}
 	if place.Region != "" {
 		out.region = place.Region
 	}

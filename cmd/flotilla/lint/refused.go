@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/sources/clouds"
 )
 
 // refused reports what the server accepts of a kind of Flux's and the control plane then refuses, in the words of its
@@ -41,7 +42,7 @@ func refused(l *linter, o *object, fields map[string]any) {
 			refuse(l, o, "spec.provider", "is not supported yet: "+instead)
 		}
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.BucketKind) && read(&bucket):
-		field, why := unserved.Bucket(bucket.Spec)
+		field, why := unserved.Bucket(bucket.Spec, clouds.Built)
 		refuse(l, o, field, why)
 	case o.gvk == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind) && read(&ks):
 		if field, instead := kustomizations.Unsupported(ks.Spec); field != "" {

@@ -25,7 +25,7 @@ func TestWhatIsRefusedLater(t *testing.T) {
 		"a GitHub App without its keys": {git + ", provider: github", "spec.provider: github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"},
 		"the same, for a registry":      {oci + ", provider: aws", "spec.provider: is not supported yet: use a login of the registry in spec.secretRef"},
 		"a bucket":                      {bucket + ", sts: {provider: ldap, endpoint: \"https://sts.test\"}", ""},
-		"a bucket of a cloud":           {bucket + ", provider: gcp", "spec.provider: gcp is not supported yet, as it needs the cloud's own libraries: set it to generic, with endpoint storage.googleapis.com, and a Secret with an HMAC key as accesskey and secretkey in spec.secretRef"},
+		"a bucket of a cloud":           {bucket + ", provider: gcp", "spec.provider: gcp takes a flotillad that was built with -tags clouds: build it with that, or set it to generic, with endpoint storage.googleapis.com, and a Secret with an HMAC key as accesskey and secretkey in spec.secretRef"},
 		"another cluster":               {ks + ", kubeConfig: {secretRef: {name: a}}", ""},
 		"another cluster of a cloud":    {ks + ", kubeConfig: {configMapRef: {name: a}}", "spec.kubeConfig.configMapRef: is not supported yet: it is for identities of clouds: name a Secret with a kubeconfig in spec.kubeConfig.secretRef, or join the cluster to the fleet, and propagate to it with a PropagationPolicy"},
 		"keys of a cloud":               {ks + ", decryption: {provider: sops, serviceAccountName: a}", "spec.decryption.serviceAccountName: is not supported yet: it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef"},
