@@ -120,7 +120,7 @@ func (d *decryption) open(ctx context.Context, name string, content []byte) *sea
 	}
 	switch {
 	case errors.Is(err, sops.ErrService):
-		return &sealed.File{NoKey: true, Fault: fmt.Sprintf("%s (Secret %s)", err, d.secret)}
+		return &sealed.File{NoKey: true, Fault: undecrypted.WhereRefused(d.secret, err)}
 	case errors.Is(err, sops.ErrNoKey):
 		return &sealed.File{NoKey: true, Fault: fmt.Sprintf("%s, and the Secret %s %s, or add a recipient with sops updatekeys", err, d.secret, d.keysThere())}
 	case err != nil:

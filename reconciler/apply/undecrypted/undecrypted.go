@@ -26,7 +26,7 @@ const (
 	Unnamed Fault = "Unnamed"
 	// SecretMissing means that the Secret with the keys does not exist.
 	SecretMissing Fault = "SecretMissing"
-	// SecretUnusable means that the Secret has no key that can be used.
+	// SecretUnusable means that the Secret has no key that can be used, or that a service does not take what it has.
 	SecretUnusable Fault = "SecretUnusable"
 	// KeyMissing means that none of the keys is for the file.
 	KeyMissing Fault = "KeyMissing"
@@ -51,6 +51,14 @@ func WhereUnusable(secret client.ObjectKey, err error) error {
 	return fmt.Errorf("%s: %w", about(secret), err)
 }
 
+// WhereRefused says why a service does not open a file, with what the Secret has for it.
+func WhereRefused(secret client.ObjectKey, err error) string {
+	return err.Error() + of(secret)
+}
+
+// of follows on what a service said.
+func of(secret client.ObjectKey) string { return " (Secret " + secret.String() + ")" }
+
 func about(secret client.ObjectKey) string {
 	return "spec.decryption.secretRef: the Secret " + secret.String()
 }
@@ -70,7 +78,7 @@ func Of(ks *kustomizev1.Kustomization, message string) Fault {
 	switch {
 	case says(WhereMissing(secret)):
 		return SecretMissing
-	case says(about(secret) + ": "):
+	case says(about(secret) + ": "), says(of(secret)):
 		return SecretUnusable
 	default:
 		return when(says(": "+sealed.ErrNoKey.Error()+": "), KeyMissing)

@@ -34,6 +34,7 @@ func TestOf(t *testing.T) {
 		"another Secret is missing":        {set, begins + undecrypted.WhereMissing(other), ""},
 		"the Secret has nothing of use":    {set, begins + undecrypted.WhereUnusable(secret, errors.New("there is none")).Error(), undecrypted.SecretUnusable},
 		"no key is for the file":           {set, begins + "db.yaml: no key decrypts it: it is encrypted for age1x", undecrypted.KeyMissing},
+		"a service refuses the Secret":     {set, begins + "db.yaml: no key decrypts it: " + undecrypted.WhereRefused(secret, errors.New("it is encrypted for Vault x: no")), undecrypted.SecretUnusable},
 		"the file was changed":             {set, begins + "db.yaml: cannot be decrypted: it was changed after it was encrypted", ""},
 		"something else, without a Secret": {unset, begins + "db.yaml: invalid", ""},
 	} {
