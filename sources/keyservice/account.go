@@ -2,7 +2,9 @@ package keyservice
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -20,8 +22,9 @@ const (
 	azureKV      = "sops.azure-kv"
 )
 
-// maxFailures is how many questions without a key are asked for one build: files are written by others.
-const maxFailures = 5
+// maxFailures is how many questions without a key are asked for one build: files are written by others. Some are for others, too: all
+// of a source may be opened, whatever of it is used.
+const maxFailures = 100
 
 // account asks services with the credentials of one Secret, for one build. It is used by one goroutine.
 type account struct {
@@ -30,11 +33,12 @@ type account struct {
 	known    map[string][]byte // keys by what was asked
 	failures map[string]error  // and what did not give one
 	tokens   map[string]*cloudtoken.Source
+	away     map[string]error // what is not asked again, by its host or what tokens are for
 }
 
 // For returns what asks services with the credentials of a Secret, for the files of one build.
 func (s *Services) For(secret map[string][]byte) sops.Service {
-	return &account{services: s, secret: secret, known: map[string][]byte{}, failures: map[string]error{}, tokens: map[string]*cloudtoken.Source{}}
+	return &account{services: s, secret: secret, known: map[string][]byte{}, failures: map[string]error{}, tokens: map[string]*cloudtoken.Source{}, away: map[string]error{}}
 }
 
 // Unwrap implements sops.Service. The same is asked once.
@@ -62,6 +66,20 @@ func (a *account) Unwrap(ctx context.Context, of sops.Recipient) ([]byte, error)
 	}
 	a.known[asked] = slices.Clone(key)
 	return key, nil
+}
+
+// ask sends a request, unless the host has answered none before. See Services.ask.
+func (a *account) ask(ctx context.Context, who string, req *http.Request) (answer, error) {
+	host := req.URL.Host
+	if err := a.away[host]; err != nil {
+		return answer{}, err
+	}
+	said, err := a.services.ask(ctx, who, req)
+	var why *refusal
+	if errors.As(err, &why) && why.away && ctx.Err() == nil {
+		a.away[host] = err
+	}
+	return said, err
 }
 
 // served returns what asks the service of a kind, or why nothing does.

@@ -72,7 +72,7 @@ func (a *account) askAWS(ctx context.Context, of sops.Recipient) ([]byte, error)
 	}
 	req.Header.Set("X-Amz-Target", "TrentService.Decrypt")
 	sigv4.Sign(req, body, keys, sigv4.Scope{Region: arn[2], Service: "kms"}, a.services.opts.Clock.Now())
-	said, err := a.services.ask(ctx, sops.KindAWS, req)
+	said, err := a.ask(ctx, sops.KindAWS, req)
 	if err != nil {
 		return nil, err
 	}

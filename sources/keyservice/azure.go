@@ -60,7 +60,7 @@ func (a *account) askAzure(ctx context.Context, of sops.Recipient) ([]byte, erro
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	said, err := a.services.ask(ctx, sops.KindAzure, req)
+	said, err := a.ask(ctx, sops.KindAzure, req)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (a *account) askGCP(ctx context.Context, of sops.Recipient) ([]byte, error)
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	said, err := a.services.ask(ctx, sops.KindGCP, req)
+	said, err := a.ask(ctx, sops.KindGCP, req)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,9 @@ func (a *account) gcpToken(ctx context.Context) (string, error) {
 
 // token returns a token for what is in a key of the Secret, which is asked for once.
 func (a *account) token(ctx context.Context, of, in string, login func() (cloudtoken.Login, error)) (string, error) {
+	if err := a.away[of]; err != nil {
+		return "", err
+	}
 	source, found := a.tokens[of]
 	if !found {
 		by, err := login()
@@ -84,9 +87,10 @@ func (a *account) token(ctx context.Context, of, in string, login func() (cloudt
 	token, err := source.Token(ctx)
 	switch {
 	case errors.Is(err, cloudtoken.ErrRefused):
-		return "", refused("%v: correct %s, or make a new key there", err, in)
+		err = refused("%v: correct %s, or make a new key there", err, in)
 	case err != nil:
-		return "", refused("%v", err)
+		err = refused("%v", err)
 	}
-	return token, nil
+	a.away[of] = err
+	return token, err
 }

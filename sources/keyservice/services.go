@@ -53,6 +53,8 @@ func New(opts Options) *Services {
 type refusal struct {
 	is   error
 	text string
+	// away means that it would be the same for any other key of the service.
+	away bool
 }
 
 // Error implements error.
@@ -63,15 +65,20 @@ func (r *refusal) Unwrap() error { return r.is }
 
 // refused says that a service did not open a key; wrong that nothing else will; missing that there are no credentials.
 func refused(format string, args ...any) error {
-	return &refusal{sops.ErrService, fmt.Sprintf(format, args...)}
+	return &refusal{is: sops.ErrService, text: fmt.Sprintf(format, args...)}
+}
+
+// away is refused, where the service answers nobody.
+func away(format string, args ...any) error {
+	return &refusal{is: sops.ErrService, text: fmt.Sprintf(format, args...), away: true}
 }
 
 func wrong(format string, args ...any) error {
-	return &refusal{sops.ErrInvalid, fmt.Sprintf(format, args...)}
+	return &refusal{is: sops.ErrInvalid, text: fmt.Sprintf(format, args...)}
 }
 
 func missing(format string, args ...any) error {
-	return &refusal{sops.ErrNoKey, fmt.Sprintf(format, args...)}
+	return &refusal{is: sops.ErrNoKey, text: fmt.Sprintf(format, args...)}
 }
 
 // maxAnswer is how much of an answer is read, in bytes: it has a key, or a token.
@@ -90,19 +97,19 @@ func (s *Services) ask(ctx context.Context, who string, req *http.Request) (answ
 	req.Header.Set("User-Agent", "flotilla")
 	resp, err := s.client.Do(req.WithContext(ctx))
 	if err != nil {
-		return answer{}, refused("%s cannot be asked: %v", who, egress.Fault(err))
+		return answer{}, away("%s cannot be asked: %v", who, egress.Fault(err))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return answer{}, refused("%s cannot be asked: %v", who, egress.Fault(err))
+		return answer{}, away("%s cannot be asked: %v", who, egress.Fault(err))
 	case len(body) > maxAnswer:
-		return answer{}, refused("the answer of %s has more than %d bytes: is it the right server?", who, maxAnswer)
+		return answer{}, away("the answer of %s has more than %d bytes: is it the right server?", who, maxAnswer)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return answer{}, refused("%s redirects (HTTP %d), which is not followed with credentials: encrypt for the address that it leads to", who, resp.StatusCode)
+		return answer{}, away("%s redirects (HTTP %d), which is not followed with credentials: encrypt for the address that it leads to", who, resp.StatusCode)
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
-		return answer{}, refused("%s cannot answer now (HTTP %d)", who, resp.StatusCode)
+		return answer{}, away("%s cannot answer now (HTTP %d)", who, resp.StatusCode)
 	}
 	return answer{resp.StatusCode, body}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -399,15 +400,46 @@ func TestAskedOnce(t *testing.T) {
 		t.Errorf("asked %q, want once", asked)
 	}
 	var last error
-	for i := range 20 {
-		_, last = by.Unwrap(t.Context(), of("k"+string(rune('a'+i)), "vault:v1:a2V5"))
-		_, again := by.Unwrap(t.Context(), of("k"+string(rune('a'+i)), "vault:v1:a2V5"))
+	for i := range 110 {
+		other := of(fmt.Sprintf("k%d", i), "vault:v1:a2V5")
+		_, last = by.Unwrap(t.Context(), other)
+		_, again := by.Unwrap(t.Context(), other)
 		if last == nil || again == nil || last.Error() != again.Error() {
 			t.Fatalf("%v, %v", last, again)
 		}
 	}
-	if asked := w.told(); len(asked) != 1+5 || last.Error() != "it is not asked, as services have opened none of 5 others of this revision" {
+	if asked := w.told(); len(asked) != 1+100 || last.Error() != "it is not asked, as services have opened none of 100 others of this revision" {
 		t.Errorf("asked %d times, the last error is %v", len(asked), last)
+	}
+}
+
+// TestAServiceThatIsAway is asked once for all files, and others are still asked.
+func TestAServiceThatIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.answers["away.example.com"] = func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusServiceUnavailable) }
+	w.answers["oauth2.googleapis.com"] = w.answers["away.example.com"]
+	by := w.services(true).For(w.secret())
+	vault := func(host, key string) sops.Recipient {
+		return sops.Recipient{Kind: sops.KindVault, Wrapped: "vault:v1:a2V5", Fields: map[string]string{"vault_address": "https://" + host, "engine_path": "teams/shop", "key_name": key}}
+	}
+	google := func(key string) sops.Recipient {
+		return sops.Recipient{Kind: sops.KindGCP, Wrapped: "a2V5", Fields: map[string]string{"resource_id": "projects/p/locations/global/keyRings/r/cryptoKeys/" + key}}
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		for want, of := range map[string]sops.Recipient{
+			"Vault cannot answer now (HTTP 503)":                         vault("away.example.com", key),
+			"ask oauth2.googleapis.com for a token: it answers HTTP 503": google(key),
+		} {
+			if _, err := by.Unwrap(t.Context(), of); !errors.Is(err, sops.ErrService) || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		}
+	}
+	if _, err := by.Unwrap(t.Context(), vault("vault.example.com:8200", "flux")); err != nil {
+		t.Error(err)
+	}
+	if asked := w.told(); len(asked) != 3 {
+		t.Errorf("asked %q", asked)
 	}
 }
 

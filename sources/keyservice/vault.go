@@ -70,7 +70,7 @@ func (a *account) askVault(ctx context.Context, of sops.Recipient) ([]byte, erro
 	}
 	req.Header.Set("X-Vault-Token", token)
 	req.Header.Set("X-Vault-Request", "true")
-	said, err := a.services.ask(ctx, "Vault", req)
+	said, err := a.ask(ctx, "Vault", req)
 	if err != nil {
 		return nil, err
 	}
