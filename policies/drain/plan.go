@@ -35,6 +35,8 @@ type Input struct {
 	// Quotas are those of all namespaces.
 	Quotas     []*policyv1alpha1.FederatedResourceQuota
 	Scheduling placement.Options
+	// Taints are those that the cluster gets; nil: those of a drain. Others move something if Scheduling.Failover has them do so.
+	Taints []corev1.Taint
 	// Now is when the drain begins.
 	Now time.Time
 }
@@ -71,6 +73,12 @@ func Plan(in Input) []Row {
 		if after.State == Leaves && before.State != Leaves {
 			after.Next = "" // nothing keeps it yet, and the task that could be changed is not there
 		}
+		switch {
+		case after.State == Waits && !failover.Drains(clusters[at]):
+			p.endures(&after, p.all[i], clusters[at])
+		case after.State == Leaves:
+			after.Lacks = p.short[i]
+		}
 		after.Doubt(silent)
 		rows = append(rows, after)
 	}
@@ -99,17 +107,24 @@ type planning struct {
 	clusters []*clusterv1alpha1.Cluster
 	snap     placement.Snapshot
 	all      []workv1alpha2.Binding
-	// loads are what was placed anew takes of clusters, and assumed what that is.
+	// loads are what was placed anew takes of clusters, and assumed what that is. grown is the same by cluster and namespace,
+	// as quotas count it.
 	loads   map[string]*estimate.Load
 	assumed map[string][]estimate.Assumed
+	grown   map[string]corev1.ResourceList
+	// short is what clusters lack for bindings that were placed anew: see lacks.
+	short map[int]string
 }
 
 // planned begins a plan, and returns where the cluster is that is drained; negative where it is not.
 func planned(in Input) (planning, int) {
-	p := planning{Input: in, clusters: slices.Clone(in.Clusters), all: slices.Clone(in.Bindings), loads: map[string]*estimate.Load{}, assumed: map[string][]estimate.Assumed{}}
+	p := planning{
+		Input: in, clusters: slices.Clone(in.Clusters), all: slices.Clone(in.Bindings),
+		loads: map[string]*estimate.Load{}, assumed: map[string][]estimate.Assumed{}, grown: map[string]corev1.ResourceList{}, short: map[int]string{},
+	}
 	at := slices.IndexFunc(p.clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == in.Cluster })
 	if at >= 0 {
-		p.clusters[at] = whatif.Tainted(p.clusters[at], in.Now, Taints()...)
+		p.clusters[at] = whatif.Tainted(p.clusters[at], in.Now, in.taints()...)
 	}
 	p.snap = placement.NewSnapshot(p.clusters)
 	return p, at
@@ -140,7 +155,7 @@ func (p *planning) decide(i int) {
 		}
 		after = decided(b, decision)
 	}
-	p.all[i] = after
+	p.all[i], p.short[i] = after, p.lacks(b, after)
 	p.take(b, after)
 }
 

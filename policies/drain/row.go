@@ -53,6 +53,8 @@ type Row struct {
 	RunsOn bool `json:"runsOn,omitempty"`
 	// Unready are those of To that are not ready, or not heard of; empty where all are.
 	Unready []string `json:"unready,omitempty"`
+	// Lacks is what those of To lack for it, in words, as far as a plan has found out: the old copy stays while they do.
+	Lacks string `json:"lacks,omitempty"`
 	// Data is what becomes of the data in its volumes, in words; empty where it has none that is known of.
 	Data string `json:"data,omitempty"`
 	// Why it stays or waits, or what its old copy waits for, in words.
@@ -202,10 +204,7 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 	case !limited:
 		r.State, r.Why = Stays, "its policy tolerates the taint "+clusterv1alpha1.TaintClusterDrain
 		r.Next = "take that out of clusterTolerations of " + policyOf(b) + ", or delete " + r.Title()
-	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
-		r.State, r.Why, r.Next = Stays, "its scheduling is suspended", "set suspension.scheduling: false in "+policyOf(b)
-	case !placement.Mine(b, spec.SchedulerName):
-		r.State, r.Why, r.Next = Stays, "no policy carries it", "have a policy carry it, or delete "+r.Title()+"; how policies see it: "+r.explain()
+	case undecided(r, b):
 	case ends.After(now):
 		r.Why = "its policy tolerates the drain until " + ends.UTC().Format(time.TimeOnly) + " UTC"
 	case stays(record, cluster.Name):

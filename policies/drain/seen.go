@@ -29,14 +29,38 @@ func (s Seen) fits(ask *nodes.Ask) (int32, bool) {
 
 // Asks returns the clusters whose nodes a plan counts, sorted: those that one of the templates may go to for which room matters.
 func Asks(in Input) []string {
+	return clustersOf(in, func(p *planning, i int) []string {
+		return placement.Asks(p.all[i], p.situation(p.all[i]), p.Scheduling)
+	})
+}
+
+// Doubts returns the clusters that get more of templates for which room does not matter, sorted: what is seen of their nodes says
+// whether they have room for it.
+func Doubts(in Input) []string {
+	return clustersOf(in, func(p *planning, i int) []string {
+		b := p.all[i]
+		if placement.CapacityMatters(b.BindingSpec()) {
+			return nil
+		}
+		p.decide(i)
+		var out []string
+		for _, more := range gains(b.BindingSpec(), p.all[i].BindingSpec()) {
+			out = append(out, more.Name)
+		}
+		return out
+	})
+}
+
+// clustersOf are those that of names for the bindings that a plan is about, sorted.
+func clustersOf(in Input, of func(p *planning, i int) []string) []string {
 	p, at := planned(in)
 	if at < 0 {
 		return nil
 	}
 	var out []string
-	for _, b := range p.all {
+	for i, b := range p.all {
 		if before, concerned := RowOf(b, p.clusters[at], in.Now); concerned && before.State != Left {
-			out = append(out, placement.Asks(b, p.situation(b), p.Scheduling)...)
+			out = append(out, of(&p, i)...)
 		}
 	}
 	slices.Sort(out)
@@ -51,7 +75,7 @@ func (p *planning) capacity(b workv1alpha2.Binding, in placement.Situation) map[
 		if !known {
 			continue
 		}
-		ask, err := nodes.AskForSets(b.GetNamespace(), unit(b.BindingSpec()), p.assumed[name])
+		ask, err := p.ask(b, name)
 		if err != nil {
 			continue // the control plane gets no answer either
 		}
@@ -63,6 +87,11 @@ func (p *planning) capacity(b workv1alpha2.Binding, in placement.Situation) map[
 		}
 	}
 	return out
+}
+
+// ask is what one unit of a binding needs in a cluster, besides what was placed there since the plan began.
+func (p *planning) ask(b workv1alpha2.Binding, cluster string) (*nodes.Ask, error) {
+	return nodes.AskForSets(b.GetNamespace(), unit(b.BindingSpec()), p.assumed[cluster])
 }
 
 // assume counts so many more units of a template in a cluster.

@@ -147,6 +147,8 @@ func Concerns(q *policyv1alpha1.FederatedResourceQuota, amounts corev1.ResourceL
 type ExceededError struct {
 	// Namespace and Name are the quota's.
 	Namespace, Name string
+	// Cluster is the one whose share of the quota it is; empty for all of it.
+	Cluster string
 	// Excesses are the resources of which there is not enough, by name.
 	Excesses []Excess
 }
@@ -165,7 +167,11 @@ func (e *ExceededError) Error() string {
 	for _, x := range e.Excesses {
 		parts = append(parts, fmt.Sprintf("%s: %s of %s are used, %s more are asked for", x.Resource, x.Used.String(), x.Limit.String(), x.Asked.String()))
 	}
-	return fmt.Sprintf("FederatedResourceQuota %s/%s is exceeded: %s", e.Namespace, e.Name, strings.Join(parts, "; "))
+	whose := ""
+	if e.Cluster != "" {
+		whose = "the share of " + e.Cluster + " of "
+	}
+	return fmt.Sprintf("%sFederatedResourceQuota %s/%s is exceeded: %s", whose, e.Namespace, e.Name, strings.Join(parts, "; "))
 }
 
 // Check reports whether a quota of which some is used allows delta in addition. What
@@ -173,13 +179,21 @@ func (e *ExceededError) Error() string {
 //
 // Errors: *ExceededError.
 func Check(q *policyv1alpha1.FederatedResourceQuota, used, delta corev1.ResourceList) error {
+	if over := excesses(q.Spec.Overall, used, delta); len(over) > 0 {
+		return &ExceededError{Namespace: q.Namespace, Name: q.Name, Excesses: over}
+	}
+	return nil
+}
+
+// excesses are the limits that what is used and delta together exceed, by name, of what grows.
+func excesses(limits, used, delta corev1.ResourceList) []Excess {
 	var out []Excess
-	for _, name := range slices.Sorted(maps.Keys(q.Spec.Overall)) {
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		asked, grows := amountOf(delta, name)
 		if !grows || asked.Sign() <= 0 {
 			continue
 		}
-		limit := q.Spec.Overall[name]
+		limit := limits[name]
 		before, _ := amountOf(used, name)
 		sum := before.DeepCopy()
 		sum.Add(asked)
@@ -187,8 +201,5 @@ func Check(q *policyv1alpha1.FederatedResourceQuota, used, delta corev1.Resource
 			out = append(out, Excess{Resource: name, Used: before, Asked: asked, Limit: limit})
 		}
 	}
-	if len(out) == 0 {
-		return nil
-	}
-	return &ExceededError{Namespace: q.Namespace, Name: q.Name, Excesses: out}
+	return out
 }

@@ -22,6 +22,27 @@ func Shares(q *policyv1alpha1.FederatedResourceQuota) map[string]corev1.Resource
 	return out
 }
 
+// CheckShare reports whether the share that a cluster has of a quota allows delta in addition to what the cluster says that
+// is used of it. A cluster without a share allows everything, and one that has said nothing yet uses nothing.
+//
+// Errors: *ExceededError.
+func CheckShare(q *policyv1alpha1.FederatedResourceQuota, cluster string, delta corev1.ResourceList) error {
+	used := corev1.ResourceList{}
+	for i := range q.Status.AggregatedStatus {
+		if says := &q.Status.AggregatedStatus[i]; says.ClusterName == cluster {
+			for limit, amount := range says.Used {
+				if name, counts := Counted(limit); counts {
+					used[name] = amount
+				}
+			}
+		}
+	}
+	if over := excesses(Shares(q)[cluster], used, delta); len(over) > 0 {
+		return &ExceededError{Namespace: q.Namespace, Name: q.Name, Cluster: cluster, Excesses: over}
+	}
+	return nil
+}
+
 // Aggregated is what clusters say of their shares of a quota, sorted by cluster. Works are
 // those that bring the shares, by cluster. A cluster that has not reported anything yet is left
 // out, and so is one that has no share any more.

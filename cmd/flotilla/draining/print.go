@@ -64,11 +64,14 @@ func dash(text string) string {
 	return text
 }
 
-// to is where a template goes, or why it does not, what it waits for where a cluster is not ready, and what becomes of its data.
+// to is where a template goes, or why it does not, what it waits for where a cluster is not ready or lacks something, and what becomes of its data.
 func to(row *drain.Row) string {
 	after := ""
 	if len(row.Unready) > 0 {
 		after = ": " + row.Why
+	}
+	if row.Lacks != "" {
+		after += "; " + row.Lacks + ": the old copy stays until there is enough"
 	}
 	after += data(row)
 	switch {

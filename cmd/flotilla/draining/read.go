@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,7 +38,10 @@ func Plan(ctx context.Context, hub client.Reader, members Members, cluster strin
 		return Report{}, err
 	}
 	out := Report{Cluster: cluster, DryRun: true}
-	in.Seen, out.Notes = see(ctx, hub, members, in.Clusters, drain.Asks(in))
+	asked := drain.Asks(in)
+	doubts, _ := see(ctx, hub, members, in.Clusters, slices.DeleteFunc(drain.Doubts(in), func(name string) bool { return slices.Contains(asked, name) }))
+	in.Seen, out.Notes = see(ctx, hub, members, in.Clusters, asked)
+	maps.Copy(in.Seen, doubts)
 	err = listing.Each(ctx, hub, &policyv1alpha1.FederatedResourceQuotaList{}, func(q *policyv1alpha1.FederatedResourceQuota) { in.Quotas = append(in.Quotas, q) })()
 	switch {
 	case apierrors.IsForbidden(err):
