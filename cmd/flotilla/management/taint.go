@@ -1,6 +1,7 @@
 package management
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
@@ -55,6 +59,7 @@ func newTaint(f *fleet.Flags) *cobra.Command {
 		Short: "Set and remove taints of clusters",
 		Long: `Set and remove taints of clusters: what does not tolerate them stays away. What runs
 there already stays; with NoExecute it is moved if failover is on (flotillad serve --failover=on).
+Of what holds data there it is said whether it leaves, and what becomes of the data.
 
 A taint is KEY=VALUE:EFFECT or KEY:EFFECT. With - behind it, it is removed; KEY-
 removes all taints with the key.`,
@@ -72,6 +77,11 @@ removes all taints with the key.`,
 				return command.Usage(err)
 			}
 			e.overwrite = overwrite
+			if e.moves() {
+				t.foretell = func(ctx context.Context, hub client.Reader, taints map[string][]corev1.Taint) []string {
+					return draining.Foretell(ctx, hub, taints, clock.RealClock{}.Now())
+				}
+			}
 			return t.run(cmd, names, e)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -160,8 +170,13 @@ func (e *edit) check() error {
 	case len(e.set) == 0:
 		e.done, e.already = "untainted", "already untainted"
 	}
-	if slices.ContainsFunc(e.set, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
+	if e.moves() {
 		e.done += "; what runs there is moved if failover is on (flotillad serve --failover=on)"
 	}
 	return nil
+}
+
+// moves reports whether any of the taints moves what runs in a cluster.
+func (e *edit) moves() bool {
+	return slices.ContainsFunc(e.set, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
 }

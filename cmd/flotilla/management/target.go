@@ -28,6 +28,8 @@ type target struct {
 	dryRun   string
 	// then, if not nil, is called with the clusters once all of them are as requested.
 	then func(cmd *cobra.Command, hub client.Client, names []string) error
+	// foretell, if not nil, returns lines about what becomes of clusters that are to have these taints. It is called before they do.
+	foretell func(ctx context.Context, hub client.Reader, taints map[string][]corev1.Taint) []string
 }
 
 func (t *target) addFlags(cmd *cobra.Command) {
@@ -53,10 +55,9 @@ func (t *target) run(cmd *cobra.Command, names []string, e edit) error {
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	for i := range clusters {
-		if _, err := e.apply(clusters[i].Spec.Taints); err != nil {
-			return fmt.Errorf("cluster %s: %w", clusters[i].Name, err)
-		}
+	lines, err := t.foretold(cmd.Context(), hub, clusters, e)
+	if err != nil {
+		return err
 	}
 	var faults []error
 	for i := range clusters {
@@ -73,6 +74,11 @@ func (t *target) run(cmd *cobra.Command, names []string, e edit) error {
 			return err
 		}
 	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), line); err != nil {
+			return err
+		}
+	}
 	if len(faults) > 0 || t.then == nil {
 		return errors.Join(faults...)
 	}
@@ -81,6 +87,24 @@ func (t *target) run(cmd *cobra.Command, names []string, e edit) error {
 		done[i] = clusters[i].Name
 	}
 	return fleet.Describe(t.then(cmd, hub, done))
+}
+
+// foretold returns what becomes of the clusters that e changes. It returns an error if e cannot be applied to all of the clusters.
+func (t *target) foretold(ctx context.Context, hub client.Reader, clusters []clusterv1alpha1.Cluster, e edit) ([]string, error) {
+	changed := map[string][]corev1.Taint{}
+	for i := range clusters {
+		after, err := e.apply(clusters[i].Spec.Taints)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", clusters[i].Name, err)
+		}
+		if !equality.Semantic.DeepEqual(clusters[i].Spec.Taints, after) {
+			changed[clusters[i].Name] = after
+		}
+	}
+	if t.foretell == nil || len(changed) == 0 {
+		return nil, nil
+	}
+	return t.foretell(ctx, hub, changed), nil
 }
 
 func (t *target) wrong(names []string) error {
