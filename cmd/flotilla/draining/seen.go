@@ -2,6 +2,7 @@ package draining
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,7 +58,7 @@ func see(ctx context.Context, hub client.Reader, members Members, clusters []*cl
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				notes = append(notes, fmt.Sprintf("what fits in cluster %s is counted by what it reports, and not by its nodes as the drain counts: %s", c.Name, excerpt.Line(err.Error())))
+				notes = append(notes, fmt.Sprintf("what fits in cluster %s is counted by what it reports, and not by its nodes as the drain counts: %s", c.Name, unseen(err)))
 				return nil
 			}
 			out[c.Name] = seen
@@ -66,6 +68,14 @@ func see(ctx context.Context, hub client.Reader, members Members, clusters []*cl
 	_ = group.Wait() // what fails is a note
 	slices.Sort(notes)
 	return out, notes
+}
+
+// unseen is why the nodes of a cluster could not be read, in words: one that hangs is no address.
+func unseen(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) {
+		return "it does not answer"
+	}
+	return excerpt.Line(err.Error())
 }
 
 // reportedBy returns what the agent of a cluster reports about its nodes.

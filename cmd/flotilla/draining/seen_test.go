@@ -1,7 +1,9 @@
 package draining_test
 
 import (
+	"context"
 	"errors"
+	"net/url"
 	"testing"
 	"time"
 
@@ -56,6 +58,9 @@ func TestADryRunCountsNodes(t *testing.T) {
 		}
 	}
 	refused := func(string) (kubernetes.Interface, error) { return nil, errors.New("nodes is forbidden") }
+	hangs := func(string) (kubernetes.Interface, error) {
+		return nil, &url.Error{Op: "Get", URL: "https://hub/proxy", Err: context.DeadlineExceeded}
+	}
 	for name, tc := range map[string]struct {
 		mode         clusterv1alpha1.ClusterSyncMode
 		members      draining.Members
@@ -67,6 +72,7 @@ func TestADryRunCountsNodes(t *testing.T) {
 		"what runs there takes of it":     {mode: clusterv1alpha1.Push, members: member(node("a"), node("b"), pod), want: drain.Refused},
 		"its agent tells of one node":     {mode: clusterv1alpha1.Pull, members: refused, agentReports: true, want: drain.Refused},
 		"its agent tells nothing":         {mode: clusterv1alpha1.Pull, members: refused, want: drain.Leaves, notes: []string{`what fits in cluster west is counted by what it reports, and not by its nodes as the drain counts: read what its agent tells of its nodes: configmaps "node-profile" not found`}},
+		"it hangs":                        {mode: clusterv1alpha1.Push, members: hangs, want: drain.Leaves, notes: []string{"what fits in cluster west is counted by what it reports, and not by its nodes as the drain counts: it does not answer"}},
 		"the caller may not list a thing": {mode: clusterv1alpha1.Push, members: refused, want: drain.Leaves, notes: []string{"what fits in cluster west is counted by what it reports, and not by its nodes as the drain counts: nodes is forbidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
@@ -48,12 +49,15 @@ type Watch struct {
 	warned  map[string]bool // of clusters that are not ready, by the row and the clusters, and of data
 	ill     bool
 	line    *progress.Line
+	spoke   time.Time // when something was said last
+	awaited string    // what was said last of what is waited for
 }
 
 // Begin records what is there, which counts until the end, and what has left before, so that it is not shown. It must be
 // called before the drain begins and before Run.
 func (w *Watch) Begin(ctx context.Context) error {
-	_, rows, err := read(ctx, w.Hub, w.Cluster, w.Clock.Now(), nil)
+	w.spoke = w.Clock.Now()
+	_, rows, err := read(ctx, w.Hub, w.Cluster, w.spoke, nil)
 	w.rows, w.seen, w.warned = rows, map[string]drain.State{}, map[string]bool{}
 	for i := range rows {
 		if rows[i].State == drain.Left {
@@ -105,6 +109,7 @@ func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 	for {
 		began := w.Clock.Now()
 		cluster, rows, err := w.look(within, began)
+		next := max(pause, share*w.Clock.Since(began))
 		switch {
 		case within.Err() != nil:
 			return last, w.ended(ctx, last)
@@ -112,19 +117,23 @@ func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 			return last, err
 		case err != nil && began.Sub(answered) >= hubTimeout:
 			return last, fmt.Errorf("the control plane has given no answer for %s; the drain of %s goes on with it: flotilla drain %[2]s watches it: %w", hubTimeout, w.Cluster, err)
-		case err == nil:
+		case err != nil:
+			if err := w.awaits("waiting for the control plane: "+excerpt.Line(err.Error()), next); err != nil {
+				return last, err
+			}
+		default:
 			answered = began
 			if last = rows; !failover.Drains(cluster) {
 				return last, fmt.Errorf("the drain of %s was ended by somebody: flotilla drain %[1]s begins again", w.Cluster)
 			}
-			if err := w.report(cluster, rows); err != nil || isDone(rows) {
+			if err := errors.Join(w.report(cluster, rows), w.awaits(awaited(rows), next)); err != nil || isDone(rows) {
 				return last, err
 			}
 		}
 		select {
 		case <-within.Done():
 			return last, w.ended(ctx, last)
-		case <-w.Clock.After(max(pause, share*w.Clock.Since(began))):
+		case <-w.Clock.After(next):
 		}
 	}
 }
@@ -161,6 +170,7 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 		}
 		w.seen[row.Key()] = row.State
 		if text := w.news(row); text != "" {
+			w.spoke = w.Clock.Now()
 			_, err := fmt.Fprintln(w.Out, text)
 			faults = append(faults, err)
 		}
@@ -168,6 +178,7 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 	if ill := !failover.Drainable(cluster); ill != w.ill {
 		w.ill = ill
 		if ill {
+			w.spoke = w.Clock.Now()
 			_, err := fmt.Fprintf(w.ErrOut, "warning: cluster %s is not ready any more: nothing more is moved off it until it is\n", w.Cluster)
 			faults = append(faults, err)
 		}
@@ -208,7 +219,7 @@ func (w *Watch) warn(row *drain.Row) error {
 	var faults []error
 	say := func(key, text string) {
 		if key = row.Key() + " " + key; !w.warned[key] {
-			w.warned[key] = true
+			w.warned[key], w.spoke = true, w.Clock.Now()
 			_, err := fmt.Fprintf(w.ErrOut, "warning: %s leaves %s %s: %s\n", row.Title(), w.Cluster, row.Goes(), text)
 			faults = append(faults, err)
 		}

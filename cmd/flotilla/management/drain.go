@@ -115,7 +115,9 @@ func (d *drains) run(ctx context.Context, hub client.Client) error {
 		members := func(cluster string) (kubernetes.Interface, error) {
 			return d.fleet.Member(cluster).KubernetesClientSet()
 		}
+		over := draining.Late(d.errOut, d.clock)
 		report, err := draining.Plan(ctx, hub, members, d.cluster, d.clock.Now())
+		over()
 		if err != nil {
 			return err
 		}
