@@ -67,7 +67,7 @@ func (r Rules) Leaves(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleratio
 			out.Stays += ": " + ready.Reason
 		}
 	default:
-		out.At = &metav1.Time{Time: r.notBefore(c, at)}
+		out.At = &metav1.Time{Time: r.notBefore(c, at, now)}
 	}
 	return out, true
 }

@@ -90,7 +90,7 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 		if at.IsZero() || !Movable(c) {
 			return true
 		}
-		at = r.notBefore(c, at)
+		at = r.notBefore(c, at, now)
 		switch {
 		case at.After(now):
 			next = Earlier(next, at)
@@ -114,11 +114,15 @@ const taintGrace = 10 * time.Second
 
 // notBefore returns the time at which something may be moved away from a cluster,
 // where it is due at a time: not before enough was heard of a lost cluster, and
-// not right after one has come back.
-func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
+// not right after one has come back. One that has come back in the future has not
+// done so right now: the clock was set back since.
+func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at, now time.Time) time.Time {
 	earliest := r.HeardBy
-	if ready := readiness(c); isReady(c) {
-		earliest = ready.LastTransitionTime.Add(taintGrace)
+	if isReady(c) {
+		earliest = time.Time{}
+		if since := readiness(c).LastTransitionTime.Time; !since.After(now) {
+			earliest = since.Add(taintGrace)
+		}
 	}
 	return Later(at, earliest)
 }

@@ -120,6 +120,7 @@ func TestOf(t *testing.T) {
 		"another cluster answers":                  {cluster: member("a", clusterv1alpha1.ClusterIdentityMismatchReason, noon, taint("k", noExecute, 0))},
 		"its state cannot be read":                 {cluster: member("a", clusterv1alpha1.ClusterStatusCollectionFailedReason, noon, taint("k", noExecute, 0))},
 		"it is back, and its taint is about to go": {cluster: member("a", "", noon.Add(-2*time.Second), taint("k", noExecute, time.Hour)), in: 8 * time.Second},
+		"it is back by a clock that was set back":  {cluster: member("a", "", noon.Add(time.Hour), taint("k", noExecute, 0)), due: true},
 		"it answers again":                         {cluster: member("a", clusterv1alpha1.ClusterAnswersAgainReason, noon, taint("k", noExecute, 0))},
 		"lost, and not enough was heard yet":       {cluster: member("a", gone, noon, taint("k", noExecute, 0)), rules: failover.Rules{HeardBy: noon.Add(time.Minute)}, in: time.Minute},
 		"well, so that nothing need be heard":      {cluster: member("a", "", long, taint("k", noExecute, 0)), rules: failover.Rules{HeardBy: noon.Add(time.Minute)}, due: true},
