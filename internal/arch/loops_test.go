@@ -7,7 +7,7 @@ import (
 )
 
 // kit are the packages of the room of loops that loops share: none of them is a loop.
-var kit = []string{"bindings", "debounce", "decider", "dedup", "hint", "inventory", "origins", "refusals", "reporting", "secrets", "silences", "succession", "switching", "templatestore", "writecache"}
+var kit = []string{"awake", "bindings", "debounce", "decider", "dedup", "hint", "inventory", "origins", "refusals", "reporting", "secrets", "silences", "succession", "switching", "templatestore", "writecache"}
 
 // TestLoopsImportNoSibling: loops talk through the API server. What several of them need is
 // part of the kit, which knows no loop.

@@ -11,7 +11,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
+	"github.com/flotilla-io/flotilla/reconciler/awake"
 )
 
 // TestAnAgentIsGivenItsTimeAnewOnceTheHubWakes: nothing could be heard of it before.
@@ -54,7 +54,7 @@ func TestAMemberIsLookedAtOnceTheHubWakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clocktesting.NewFakeClock(time.Unix(1000, 0))
-				s := &scene{is: tc.before, kinds: some, awake: awake.New(c)}
+				s := &scene{is: tc.before, kinds: some, awake: awake.New(c, asleep)}
 				s.awake.Begin()
 				observe(t, s, false)
 				s.set(func() { s.is = tc.after })

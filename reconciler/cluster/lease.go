@@ -21,7 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
+	"github.com/flotilla-io/flotilla/reconciler/awake"
 )
 
 // The condition Ready of a cluster in pull mode that is silent.
@@ -55,6 +55,9 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
+// asleep is how long this process has not run when what it heard of clusters before counts no more.
+const asleep = 15 * time.Second
+
 // pulses record when clusters in pull mode last gave a sign, by the hub's
 // own clock: the agents' clocks may be wrong. A renewed Lease wakes nobody up.
 type pulses struct {
@@ -77,7 +80,7 @@ type beat struct {
 }
 
 func newPulses(c clock.WithTicker) *pulses {
-	return &pulses{clock: c, awake: awake.New(c), of: map[string]beat{}}
+	return &pulses{clock: c, awake: awake.New(c, asleep), of: map[string]beat{}}
 }
 
 // last returns when the cluster was last heard of: now, if this is the first

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/tenure"
-	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
+	"github.com/flotilla-io/flotilla/reconciler/awake"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 

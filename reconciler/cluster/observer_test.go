@@ -17,7 +17,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
-	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
+	"github.com/flotilla-io/flotilla/reconciler/awake"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
@@ -50,7 +50,7 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 	t.Helper()
 	o := defaults(s.options)
 	if s.awake == nil {
-		s.awake = awake.New(clock.RealClock{})
+		s.awake = awake.New(clock.RealClock{}, asleep)
 	}
 	s.suspects, s.start = make(chan struct{}, 1), time.Now()
 	ob := &observer{

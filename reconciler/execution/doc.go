@@ -19,7 +19,6 @@
 // Where a Cluster says so, manifests are applied as the user who applied their templates,
 // with that user's rights in the member, and never as anybody else.
 //
-// Reasons: Applied True/AppliedSuccessful, False/AppliedFailed,
-// False/UnknownAccount, False/AccountForbidden; Dispatching True/Dispatching,
-// False/SuspendDispatching.
+// Reasons: Applied True/AppliedSuccessful, False/AppliedFailed, False/UnknownAccount, False/AccountForbidden; Dispatching
+// True/Dispatching, False/SuspendDispatching.
 package execution

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
+	"github.com/flotilla-io/flotilla/reconciler/awake"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
@@ -87,6 +88,11 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 		delayed:   debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
 	}
 	r := of(p)
+	if ticks, ok := o.Clock.(clock.WithTicker); ok {
+		sleep := awake.New(ticks, lastcopy.Asleep)
+		p.woke = sleep.Woke
+		r.workers.tasks.Go(sleep.Run)
+	}
 	p.dispatch = figures.Dispatch(o.Metrics, o.Clock, r.workers.waiting)
 	registry.Handle(r)
 	return r

@@ -137,6 +137,24 @@ func TestARemovalThatMissedItsClusterAsksForTheOtherCopy(t *testing.T) {
 			f.look("a")
 			f.yard.refuses = nil
 		}, []string{"asked us-1", "stays", "asked us-1", "gone"}},
+		"the control plane was stopped meanwhile": {func(f *two) {
+			woke := f.work("a").DeletionTimestamp.Add(time.Minute)
+			f.clock.SetTime(woke)
+			f.parts.woke = func() time.Time { return woke }
+			f.restart()
+		}, []string{"asked us-1", "stays", "asked us-1", "gone"}},
+		"it was stopped after it had judged": {func(f *two) {
+			since, looks := f.work("a").DeletionTimestamp.Time, 0
+			f.clock.SetTime(since)
+			f.parts.woke = func() time.Time {
+				if looks++; looks == 1 {
+					return time.Time{}
+				}
+				f.clock.SetTime(since.Add(time.Minute))
+				return since.Add(time.Minute)
+			}
+			f.restart()
+		}, []string{"stays", "asked us-1", "gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t)

@@ -68,6 +68,7 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 		l.last.Tried(s.key, err)
 		return loop.Next{}, err
 	}
+	s.judged = l.remover.clock.Now()
 	err := l.last.Keeps(ctx, s.work, s.cluster)
 	if lastcopy.Is(err) {
 		switch there, unread := live.Any(ctx, s.member, l.manifests.Of(s.work)); {

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/live"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
@@ -29,6 +30,7 @@ type remover struct {
 	owners    successors
 	manifests asked
 	guard     *guard.Guard
+	last      *lastcopy.Judge
 	tries     tries
 	clock     clock.PassiveClock
 }
@@ -82,6 +84,9 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		if preserve, err = r.spare(ctx, s, m); err != nil {
 			return err
 		}
+	}
+	if slept := r.last.Slept(s.judged); slept != nil && !preserve {
+		return slept
 	}
 	verb, gone := "Left in place", true
 	if preserve {

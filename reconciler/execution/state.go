@@ -3,6 +3,7 @@ package execution
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -33,6 +34,7 @@ type state struct {
 	status  *workv1alpha1.WorkStatus // to be written; nil for unchanged
 	stays   *stay                    // why it cannot end; nil if that is not to be reported
 	kept    []manifest.Manifest      // the claims that it leaves in the cluster
+	judged  time.Time                // when it was judged whether it may be the last copy; zero: it was not
 	blocked *waitqueue.Blocked
 }
 

@@ -52,6 +52,7 @@ type parts struct {
 	wrote     *writecache.Cache[*workv1alpha1.Work]
 	delayed   *debounce.Debouncer[client.ObjectKey]
 	returns   lastcopy.Returns
+	woke      lastcopy.Woke // when this process last woke after it was stopped; nil: it never is
 }
 
 // workFinalizer returns the piece that ends Works. In an agent it does not look at bindings, which agents cannot read.
@@ -76,9 +77,9 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	inspector := drift.New(cluster, p.retention, pauses, p.recorder, p.drifts)
 	way := link{cluster: cluster, connected: p.connected}
 	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
-	last := lastcopy.New(p.hub, lastcopy.Options{Bindings: p.options.Serves == nil, Hub: p.options.Hub, Answers: p.options.Answers, Returns: &p.returns, Clock: p.options.Clock})
+	last := lastcopy.New(p.hub, lastcopy.Options{Bindings: p.options.Serves == nil, Hub: p.options.Hub, Answers: p.options.Answers, Returns: &p.returns, Woke: p.woke, Clock: p.options.Clock})
 	announced, pods := &guard.Announced{}, symptoms.New(p.options.Clock, p.options.Patience)
-	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries, clock: p.options.Clock}
+	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), last: last, tries: queue.Retries, clock: p.options.Clock}
 	return &worker{
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
 		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced, pods, last},

@@ -85,9 +85,14 @@ type Options struct {
 	Answers Answers
 	// Returns is when clusters began to answer. Keeps needs it with Answers, and with a Hub.
 	Returns *Returns
+	// Woke is when this process last woke; nil: it never slept.
+	Woke Woke
 	// Clock is the time. It must not be nil if Answers, or Hub, is not.
 	Clock clock.PassiveClock
 }
+
+// Woke returns when this process last woke after it was stopped, or its machine was; zero if it was not.
+type Woke func() time.Time
 
 // Judge reads what Keeps needs, and remembers which removals failed. Use New. It is safe for use by several goroutines.
 type Judge struct {

@@ -107,6 +107,9 @@ func (j *Judge) broken(work *workv1alpha1.Work, cluster string) (back time.Time,
 	if hub := j.options.Hub; hub != nil && hub.Since().After(back) { // an event would come too late
 		back = hub.Since()
 	}
+	if woke := j.woke(); woke.After(back) { // what it had heard by then may be over
+		back = woke
+	}
 	yes = work.DeletionTimestamp.Time.Before(back.Add(j.ahead()))
 	if at, failed := j.failures.of(client.ObjectKeyFromObject(work)); failed {
 		yes = true
@@ -115,4 +118,24 @@ func (j *Judge) broken(work *workv1alpha1.Work, cluster string) (back time.Time,
 		}
 	}
 	return back, yes
+}
+
+func (j *Judge) woke() time.Time {
+	if j.options.Woke == nil {
+		return time.Time{}
+	}
+	return j.options.Woke()
+}
+
+// Asleep is how long a process has not run when what it was about to remove is judged again: about as long as an agent may be
+// late to hear of it.
+const Asleep = prompt + time.Second
+
+// Slept returns a *waitqueue.Blocked if this process was stopped since a Work was judged by Keeps, which counts no more then, and
+// nil for the zero time: what need not be judged.
+func (j *Judge) Slept(judged time.Time) error {
+	if judged.IsZero() || !j.woke().After(judged) {
+		return nil
+	}
+	return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: time.Second, Err: errors.New("this process was stopped before it removed what it was about to")}
 }

@@ -29,6 +29,7 @@ type site struct {
 	away    error
 	since   time.Time
 	skew    time.Duration
+	woke    time.Time
 }
 
 func (s *site) Away() error         { return s.away }
@@ -47,7 +48,7 @@ func newSite(t *testing.T) *site {
 // starts has an agent start at a second, which has nothing in memory.
 func (s *site) starts(second int64) {
 	s.returns = &lastcopy.Returns{}
-	s.judge = lastcopy.New(s.hub(), lastcopy.Options{Hub: s, Returns: s.returns, Clock: s.clock})
+	s.judge = lastcopy.New(s.hub(), lastcopy.Options{Hub: s, Returns: s.returns, Clock: s.clock, Woke: func() time.Time { return s.woke }})
 	s.back(second)
 }
 
@@ -100,6 +101,13 @@ func TestAnAgentAsks(t *testing.T) {
 			s.judge.Seen(s.west)
 			s.passes(200)
 		}, []string{"removed"}},
+		"it heard of it in time, and was stopped before it removed it": {func(s *site) {
+			s.passes(103)
+			s.judge.Seen(s.west)
+			s.passes(200)
+			s.woke = time.Unix(200, 0)
+		}, []string{"asks", "removed"}},
+		"it was stopped long before":                      {func(s *site) { s.woke = time.Unix(80, 0) }, []string{"removed"}},
 		"its clock is slow, and all else as it should be": {func(s *site) { s.skew = time.Hour; s.passes(101 - 3600); s.starts(50 - 3600) }, []string{"removed"}},
 		"its clock is slow, and it has started since":     {func(s *site) { s.skew = time.Hour; s.passes(130 - 3600); s.starts(120 - 3600) }, []string{"asks", "removed"}},
 		"its clock is fast, and all else as it should be": {func(s *site) { s.skew = -time.Hour; s.passes(101 + 3600); s.starts(50 + 3600) }, []string{"removed"}},
@@ -152,6 +160,7 @@ func TestAnAnswerOfBeforeCountsNoMore(t *testing.T) {
 	for name, happens := range map[string]func(s *site){
 		"the agent has started once more": func(s *site) { s.starts(140) },
 		"the hub was away once more":      func(s *site) { s.there(140) },
+		"it was stopped for a while":      func(s *site) { s.woke = time.Unix(140, 0) },
 		"its cluster was away once more":  func(s *site) { s.back(140) },
 		"the cluster did not answer":      func(s *site) { s.passes(140); s.judge.Tried(client.ObjectKeyFromObject(s.west), answered(503)) },
 	} {

@@ -23,7 +23,7 @@ func TestAProcessThatSleptIsNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			a := New(c)
+			a := New(c, 15*s)
 			if tc.looked {
 				a.Begin()
 			}

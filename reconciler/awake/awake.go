@@ -1,6 +1,7 @@
 // Package awake notices that the process has slept, as it was stopped, or the machine was.
 //
-// In go the times at which somebody looks; out comes when it last woke. It knows nothing of clusters.
+// In go the times at which somebody looks, and how long it must not have run; out comes when it last woke. It knows nothing of
+// clusters, and starts nothing by itself.
 package awake
 
 import (
@@ -11,17 +12,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-const (
-	// wakeTick is how often it is noted that the process runs, and asleep how long it was
-	// not when it did not run meanwhile: it was stopped, or the whole machine was.
-	wakeTick = 5 * time.Second
-	asleep   = 15 * time.Second
-)
+// looks is how often it is noted that the process runs while it would count as asleep.
+const looks = 3
 
 // Watch notices that the process has slept. What was not heard then says nothing, and what
 // was known before may be over: it is as after a start. Use New.
 type Watch struct {
-	clock clock.WithTicker
+	clock  clock.WithTicker
+	asleep time.Duration
 
 	mu   sync.Mutex
 	last time.Time     // when the process was last seen to run; zero: nobody looks
@@ -29,15 +27,16 @@ type Watch struct {
 	next chan struct{} // closed when it wakes
 }
 
-// New returns a watch that nobody looks at yet, so that it has not slept: see Begin and Run.
-func New(c clock.WithTicker) *Watch {
-	return &Watch{clock: c, next: make(chan struct{})}
+// New returns a watch that nobody looks at yet, so that it has not slept: see Begin and Run. A process of which nothing was
+// seen for longer than asleep did not run meanwhile: it was stopped, or the whole machine was.
+func New(c clock.WithTicker, asleep time.Duration) *Watch {
+	return &Watch{clock: c, asleep: asleep, next: make(chan struct{})}
 }
 
 // Run looks until ctx ends.
 func (a *Watch) Run(ctx context.Context) {
 	a.Begin()
-	tick := a.clock.NewTicker(wakeTick)
+	tick := a.clock.NewTicker(a.asleep / looks)
 	defer tick.Stop()
 	for {
 		select {
@@ -65,13 +64,19 @@ func (a *Watch) Since() (woke time.Time, next <-chan struct{}) {
 		return a.woke, a.next
 	}
 	now := a.clock.Now()
-	if jump(a.last, now) > asleep {
+	if jump(a.last, now) > a.asleep {
 		a.woke = now
 		close(a.next)
 		a.next = make(chan struct{})
 	}
 	a.last = now
 	return a.woke, a.next
+}
+
+// Woke returns when the process last woke, zero if it has not slept.
+func (a *Watch) Woke() time.Time {
+	woke, _ := a.Since()
+	return woke
 }
 
 // jump returns how much time has passed: by the clock that runs while the process is stopped, or
