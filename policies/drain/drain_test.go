@@ -138,8 +138,8 @@ func TestPlan(t *testing.T) {
 			b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
 		})}, capacity: 9, want: "Finished Job shop/import: east=2 ->  (it has finished there (Complete), and stays as a record): delete it before east leaves the fleet, or it runs once more elsewhere: flotilla delete job/import -n shop\n"},
-		"a quota forbids more than runs": {bindings: []workv1alpha2.Binding{running("web", 8, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 4 })}, capacity: 9, cpu: "5",
-			want: "Refused Deployment shop/web: east=4 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 4 of 5 are used, 4 more are asked for): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+		"a quota forbids more than runs, which goes": {bindings: []workv1alpha2.Binding{running("web", 8, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 4 })}, capacity: 9, cpu: "5",
+			want: "Leaves Deployment shop/web: east=4 -> west=4 (kept until west is healthy)\n"},
 		"a quota that is used up forbids no move": {bindings: []workv1alpha2.Binding{running("web", 4, divided(), each("1"))}, capacity: 9, cpu: "4",
 			want: "Leaves Deployment shop/web: east=4 -> west=4 (kept until west is healthy)\n"},
 		"what goes first takes of the quota": {bindings: []workv1alpha2.Binding{
@@ -147,7 +147,7 @@ func TestPlan(t *testing.T) {
 			running("web", 4, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 2 }),
 		}, capacity: 9, cpu: "6",
 			want: "Leaves Deployment shop/api: east=2 -> west=4 (kept until west is healthy)\n" +
-				"Refused Deployment shop/web: east=2 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 6 of 6 are used, 2 more are asked for): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+				"Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 		"one runs elsewhere": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" })}, capacity: 9},
 	}
 	for name, tc := range cases {

@@ -149,7 +149,13 @@ func (p *planning) decide(i int) {
 		return
 	}
 	after := decided(b, decision)
-	if err := p.allows(b, after); err != nil {
+	err := p.allows(b, after)
+	if less, more := placement.AsItRuns(b); err != nil && more && len(decision.Evicts) > 0 {
+		if as, moves := placement.Decide(less, in, p.Scheduling); moves && len(as.Evicts) > 0 && p.allows(b, decided(b, as)) == nil {
+			after, err = decided(b, as), nil
+		}
+	}
+	if err != nil {
 		if decision, changed = placement.Refused(b, decision, p.snap, workv1alpha2.BindingReasonQuotaExceeded, err.Error(), p.Now); !changed {
 			return
 		}

@@ -182,3 +182,28 @@ func TestPeersOf(t *testing.T) {
 		t.Errorf("peers of a binding in no group: %v", none)
 	}
 }
+
+// TestAsItRuns: as much as is placed is asked for, where it is less than is wanted.
+func TestAsItRuns(t *testing.T) {
+	divides := &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided}}
+	two := []workv1alpha2.TargetCluster{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 3}}
+	for name, tc := range map[string]struct {
+		spec workv1alpha2.ResourceBindingSpec
+		want int32 // 0: it is as it is
+	}{
+		"it wants more":                  {workv1alpha2.ResourceBindingSpec{Replicas: 8, Placement: divides, Clusters: two}, 5},
+		"it wants as many":               {workv1alpha2.ResourceBindingSpec{Replicas: 5, Placement: divides, Clusters: two}, 0},
+		"it wants fewer":                 {workv1alpha2.ResourceBindingSpec{Replicas: 2, Placement: divides, Clusters: two}, 0},
+		"it wants more in each cluster":  {workv1alpha2.ResourceBindingSpec{Replicas: 8, Clusters: two}, 3},
+		"it is placed nowhere":           {workv1alpha2.ResourceBindingSpec{Replicas: 8, Placement: divides}, 0},
+		"it is a set of many components": {workv1alpha2.ResourceBindingSpec{Replicas: 8, Clusters: two, Components: make([]workv1alpha2.Component, 2)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &workv1alpha2.ResourceBinding{Spec: tc.spec}
+			got, less := placement.AsItRuns(b)
+			if less != (tc.want > 0) || less && got.BindingSpec().Replicas != tc.want || b.Spec.Replicas != tc.spec.Replicas {
+				t.Errorf("%t, %d replicas, want %d", less, got.BindingSpec().Replicas, tc.want)
+			}
+		})
+	}
+}

@@ -189,6 +189,9 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 	if err != nil {
 		r.decider.Withdraw(b)
 	}
+	if reason, _, _ := bindings.RefusalOf(err); reason == workv1alpha2.BindingReasonQuotaExceeded && len(decision.Evicts) > 0 {
+		written, decision, err = r.moveAsItRuns(ctx, b, decision, err)
+	}
 	if reason, message, refused := bindings.RefusalOf(err); refused {
 		var changed bool
 		if written, decision, changed, err = r.refused(ctx, b, decision, reason, message); !changed {
@@ -207,6 +210,28 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 		e.Emit(r.events, bindings.TemplateRef(b), b)
 	}
 	return written, decision, nil
+}
+
+// moveAsItRuns moves no more of b than runs, where a quota refuses the move with all that it asks for: the next decision is about the
+// rest. It returns the decision that was refused, and why, where it asks for no more than runs, or that is refused as well.
+func (r *Reconciler) moveAsItRuns(ctx context.Context, b workv1alpha2.Binding, refused placement.Decision, why error) (workv1alpha2.Binding, placement.Decision, error) {
+	less, is := placement.AsItRuns(b)
+	if !is {
+		return b, refused, why
+	}
+	decision, changed, err := r.decider.Decide(ctx, less)
+	if err != nil || !changed || len(decision.Evicts) == 0 {
+		r.decider.Withdraw(b)
+		return b, refused, why
+	}
+	written, err := r.writer.put(ctx, b, decision)
+	if err != nil {
+		r.decider.Withdraw(b)
+	}
+	if _, _, again := bindings.RefusalOf(err); again {
+		return b, refused, why
+	}
+	return written, decision, err
 }
 
 // refused writes the substitute for a decision that the server refuses, and reports whether there

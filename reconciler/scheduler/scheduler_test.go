@@ -26,6 +26,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
@@ -205,6 +206,51 @@ func TestReconcile(t *testing.T) {
 			}
 			if got.ResourceVersion != version {
 				t.Error("the second time wrote again")
+			}
+		})
+	}
+}
+
+// TestAQuotaForbidsNoMoveOfWhatRuns: a template that wants more replicas than its quota allows, and has to leave a cluster, does so
+// with those that it has.
+func TestAQuotaForbidsNoMoveOfWhatRuns(t *testing.T) {
+	drains := func(c *clusterv1alpha1.Cluster) {
+		c.Spec.Taints = []corev1.Taint{failover.DrainTaint()}
+		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
+	}
+	for name, tc := range map[string]struct {
+		refuses string
+		want    []string // the placement, and whether it was refused, after each pass
+	}{
+		"it refuses more":       {`"replicas":8`, []string{"{m2:4} Success", "{m2:4} QuotaExceeded", "{m2:4} QuotaExceeded"}},
+		"it refuses every move": {`"/spec/clusters"`, []string{"{m1:2, m2:2} QuotaExceeded", "{m1:2, m2:2} QuotaExceeded"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := divided("web", 8, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = onBoth })
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(cluster("m1", capacity(20), drains), cluster("m2", capacity(20)), b).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+					if data, err := patch.Data(obj); err != nil || strings.Contains(string(data), tc.refuses) {
+						return overQuota
+					}
+					return c.Patch(ctx, obj, patch, opts...)
+				},
+			}).Build()
+			clock := clocktesting.NewFakeClock(time.Unix(100, 0))
+			r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &recorder{}, Options{Clock: clock, EvictionRate: 100})
+			var got []string
+			for range tc.want {
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+					t.Fatal(err)
+				}
+				is := &workv1alpha2.ResourceBinding{}
+				if err := hub.Get(t.Context(), client.ObjectKeyFromObject(b), is); err != nil {
+					t.Fatal(err)
+				}
+				record, _ := placement.RecordOf(is)
+				got = append(got, placement.Text(is.Spec.Clusters)+" "+record.Reason)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
