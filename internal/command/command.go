@@ -40,7 +40,7 @@ func (e *usageError) Unwrap() error { return e.err }
 // Usage marks err as the caller's fault: the exit code is Wrong.
 func Usage(err error) error { return &usageError{err: err} }
 
-// Run executes the command and returns the exit code. An error becomes one line.
+// Run executes the command and returns the exit code. An error becomes one line, but for those of Lines.
 func Run(ctx context.Context, cmd *cobra.Command) int {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || strings.Contains(err.Error(), context.Canceled.Error())): // libraries keep the text alone
 		return Interrupted
 	}
-	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", oneLine(err))
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", text(err))
 	var usage *usageError
 	if errors.As(err, &usage) || isCobraUsage(err) {
 		return Wrong

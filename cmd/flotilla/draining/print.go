@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/drain"
 )
 
@@ -119,14 +120,14 @@ func (r Report) Verdict() error {
 		if n := len(rest) - shown; n > 0 {
 			more = fmt.Sprintf("\n  and %d more, as listed", n)
 		}
-		return fmt.Errorf("%d of %d would stay in %s:%s%s", len(rest), len(r.Rows), r.Cluster, list, more)
+		return command.Lines(fmt.Errorf("%d of %d would stay in %s:%s%s", len(rest), len(r.Rows), r.Cluster, list, more))
 	}
 	stay := "stay"
 	if len(rest) == 1 {
 		stay = "stays"
 	}
-	return fmt.Errorf("%d of %d %s in %s%s:%s%s%sWhat finds a place later still goes; flotilla uncordon %s ends the drain",
-		len(rest), len(r.Rows), stay, r.Cluster, r.ended(), list, more, last, r.Cluster)
+	return command.Lines(fmt.Errorf("%d of %d %s in %s%s:%s%s%sWhat finds a place later still goes; flotilla uncordon %s ends the drain",
+		len(rest), len(r.Rows), stay, r.Cluster, r.ended(), list, more, last, r.Cluster))
 }
 
 // listed returns the first rows, with why each is there and what to do: one behind a space, several with a line each, where

@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
+	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/failover"
@@ -245,7 +246,7 @@ func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
 		how = fmt.Sprintf("%d of %d %s, and %s%s", len(waiting), len(rows), are, how, w.reasons(rows))
 	}
 	if ctx.Err() == nil {
-		return fmt.Errorf("not all has left within %s: %s", w.Timeout, how)
+		return command.Lines(fmt.Errorf("not all has left within %s: %s", w.Timeout, how))
 	}
 	_, err := fmt.Fprintln(w.ErrOut, how)
 	return errors.Join(err, context.Cause(ctx))
