@@ -69,16 +69,8 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	s.judged = l.remover.clock.Now()
-	err := l.last.Keeps(ctx, s.work, s.cluster)
-	if lastcopy.Is(err) {
-		switch there, unread := live.Any(ctx, s.member, l.manifests.Of(s.work)); {
-		case unread != nil:
-			return loop.Next{}, l.remover.link.fault(unread)
-		case !there: // it is not the last copy
-			err = nil
-		}
-	}
-	if err != nil {
+	there := func() (bool, error) { return live.Any(ctx, s.member, l.manifests.Of(s.work)) }
+	if err := lastcopy.IfThere(l.last.Keeps(ctx, s.work, s.cluster), there); err != nil {
 		if !lastcopy.Waits(err) {
 			s.stays = &stay{why: err} // the binding loop wants the objects again if they are placed here by now
 		}

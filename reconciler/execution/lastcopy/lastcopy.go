@@ -75,6 +75,21 @@ func Again(err error) time.Duration {
 	return again
 }
 
+// IfThere returns an error of Keeps if the cluster has a copy, which there is asked only if one is to stay: what is not there is not the last
+// one. The error is one of Waits if that is not known.
+func IfThere(err error, there func() (bool, error)) error {
+	if !Is(err) {
+		return err
+	}
+	switch is, unread := there(); {
+	case unread != nil:
+		return &unheard{text: "whether it is there is not known: " + unread.Error(), after: again}
+	case !is:
+		return nil
+	}
+	return err
+}
+
 // Options say what a Judge knows.
 type Options struct {
 	// Bindings says that bindings can be read here. An agent cannot: there the Hub is asked.
