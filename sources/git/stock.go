@@ -77,8 +77,12 @@ func (s *stock) tree(ctx context.Context, c Commit) *Tree {
 }
 
 // lacks returns how many of the wanted files a tree lacks. It returns an error if it
-// lacks anything else.
+// lacks anything else, or not all that is there can be read: a server may send once more
+// what is there, such as a file that is as it was some commits ago.
 func (s *stock) lacks(ctx context.Context, c Commit, t *Tree) (int, error) {
+	if t.pack.Repeats() {
+		return 0, ErrMalformed
+	}
 	missing, err := t.missing(ctx, s.wanted, s.remote.opts.Limits.Objects)
 	if err == nil && c.Tag != "" {
 		_, err = t.SignedTag()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -135,6 +136,32 @@ func TestAChangeCostsWhatHasChanged(t *testing.T) {
 				t.Errorf("a poll and a change take %d bytes, want at most %d", change, tc.most)
 			}
 			t.Logf("first %d bytes, a change %d", whole, change)
+		})
+	}
+}
+
+// TestWhatComesBack has files that are like each other move, and be as they were some commits ago: a server sends these again, and others
+// as deltas of them.
+func TestWhatComesBack(t *testing.T) {
+	for name, filters := range map[string]bool{"with filters": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.filters(filters)
+			random := rand.New(rand.NewPCG(1, 2))
+			kept := stocked(t.TempDir())
+			alike := []string{noise(t, 300), noise(t, 300), noise(t, 300)}
+			for range 25 {
+				_ = os.RemoveAll(filepath.Join(f.clone, "apps"))
+				files := map[string]string{}
+				for i := range 10 {
+					files[fmt.Sprintf("apps/%c/%d.yaml", 'a'+random.IntN(4), i)] = alike[i%3] + fmt.Sprintf("\nvalue: %d\n", random.IntN(6))
+				}
+				f.commit("change", files)
+				got, err := read(t, f.remote(f.url, credentials(t, f.url, nil), git.Options{Kept: kept}), git.Ref{Branch: "main"})
+				if diff := cmp.Diff(files, got); diff != "" || err != nil {
+					t.Fatalf("files (-want +got):\n%s\n%v", diff, err)
+				}
+			}
 		})
 	}
 }

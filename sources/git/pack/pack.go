@@ -34,6 +34,7 @@ type Pack struct {
 	file    billy.File
 	objects *packfile.Packfile
 	count   int
+	repeats bool  // an object
 	size    int64 // unpacked
 	length  int64 // of the file
 	more    *Pack // what was transferred later; nil for nothing
@@ -88,6 +89,9 @@ func (p *Pack) Has(hash plumbing.Hash) bool {
 	return p.more != nil && p.more.Has(hash)
 }
 
+// Repeats reports whether an object is there twice: one that is a delta of its second copy, by where that is, cannot be read.
+func (p *Pack) Repeats() bool { return p.repeats || p.more != nil && p.more.Repeats() }
+
 // spool creates a file in a new folder and unlinks both; only the open file
 // remains.
 func spool(in string) (billy.File, error) {
@@ -133,6 +137,11 @@ func (p *Pack) fill(stream io.Reader, limits Limits) error {
 	if err != nil {
 		return errPack
 	}
+	distinct, err := idx.Count()
+	if err != nil {
+		return errPack
+	}
+	p.repeats = distinct < int64(p.count)
 	p.objects = packfile.NewPackfileWithCache(idx, nil, p.file, cache.NewObjectLRU(objectCache), 0)
 	return nil
 }
