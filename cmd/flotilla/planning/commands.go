@@ -19,10 +19,11 @@ func Commands(f *fleet.Flags) []*cobra.Command {
 
 func newFleetCommand(f *fleet.Flags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "fleet",
-		Short: "Export the fleet to a file, for plans without access to the control plane",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "fleet",
+		Short:   "Export the fleet to a file, for plans without access to the control plane",
+		Example: `  flotilla fleet export > fleet.yaml`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "export",

@@ -190,10 +190,38 @@ func (s *Snapshot) withhold() {
 		s.Kustomizations[i].Status = kustomizev1.KustomizationStatus{}
 	}
 	s.Templates = slices.DeleteFunc(s.Templates, func(t map[string]any) bool { return holds(&unstructured.Unstructured{Object: t}) })
+	s.undigest()
 	for _, t := range s.Templates {
 		concealed(t)
 	}
 }
+
+// undigest removes the digests of templates that are not in the file as they are: by one, values could be guessed.
+func (s *Snapshot) undigest() {
+	whole := map[workv1alpha2.ObjectReference]bool{}
+	for _, t := range s.Templates {
+		if obj := (&unstructured.Unstructured{Object: t}); !isSecret(t) {
+			whole[workv1alpha2.ObjectReference{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}] = true
+		}
+	}
+	remove := func(b metav1.Object, of workv1alpha2.ObjectReference) {
+		if whole[workv1alpha2.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}] {
+			return
+		}
+		annotations := b.GetAnnotations()
+		delete(annotations, propagation.DigestAnnotation)
+		delete(annotations, propagation.EditionAnnotation)
+		b.SetAnnotations(annotations)
+	}
+	for i := range s.Bindings.Namespaced {
+		remove(&s.Bindings.Namespaced[i], s.Bindings.Namespaced[i].Spec.Resource)
+	}
+	for i := range s.Bindings.Cluster {
+		remove(&s.Bindings.Cluster[i], s.Bindings.Cluster[i].Spec.Resource)
+	}
+}
+
+func isSecret(t map[string]any) bool { return t["apiVersion"] == "v1" && t["kind"] == "Secret" }
 
 // holds reports whether text of a Secret is in an object.
 func holds(obj metav1.Object) bool {
@@ -225,7 +253,7 @@ func concealed(t map[string]any) {
 	delete(t, "status")
 	unstructured.RemoveNestedField(t, "metadata", "managedFields")
 	unstructured.RemoveNestedField(t, "metadata", "annotations", lastApplied)
-	if t["apiVersion"] != "v1" || t["kind"] != "Secret" {
+	if !isSecret(t) {
 		return
 	}
 	delete(t, "stringData")
