@@ -63,8 +63,8 @@ func without(in plan.FleetInput, gone func(key, metav1.Object) bool) plan.FleetI
 }
 
 // with returns a fleet with objects of files, each in the place of the one that the fleet has, of which it keeps what
-// the control plane has put there.
-func with(in plan.FleetInput, objects []*unstructured.Unstructured) (plan.FleetInput, error) {
+// the control plane has put there. Values of Secrets are withheld where the fleet's are, if it is compared with the files.
+func with(in plan.FleetInput, objects []*unstructured.Unstructured, compared bool) (plan.FleetInput, error) {
 	stored := map[key]*unstructured.Unstructured{}
 	for _, t := range in.Templates {
 		stored[keyOfObject(t)] = t
@@ -79,7 +79,11 @@ func with(in plan.FleetInput, objects []*unstructured.Unstructured) (plan.FleetI
 	}
 	in = without(in, func(k key, _ metav1.Object) bool { return laid[k] })
 	for _, obj := range objects {
-		if err := add(&in, obj, stored[keyOfObject(obj)], ids[keyOfObject(obj)]); err != nil {
+		was := stored[keyOfObject(obj)]
+		if obj = obj.DeepCopy(); compared && was != nil && isSecret(obj) {
+			withhold(obj, was)
+		}
+		if err := add(&in, obj, was, ids[keyOfObject(obj)]); err != nil {
 			return in, fmt.Errorf("%s %s cannot be read: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
@@ -88,7 +92,6 @@ func with(in plan.FleetInput, objects []*unstructured.Unstructured) (plan.FleetI
 
 func add(in *plan.FleetInput, obj, stored *unstructured.Unstructured, labels map[string]string) error {
 	if obj.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group {
-		obj = obj.DeepCopy()
 		if stored != nil {
 			adopt(obj, stored)
 		}
@@ -144,7 +147,7 @@ func addOverride(in *plan.FleetInput, obj *unstructured.Unstructured, o policyv1
 }
 
 // adopt gives an object of a file what the control plane has put on the one that it holds: its identity, its claim, and
-// its owner where the file names none. Values of a Secret that an export withholds are withheld here, too.
+// its owner where the file names none.
 func adopt(obj, stored *unstructured.Unstructured) {
 	obj.SetUID(stored.GetUID())
 	obj.SetGeneration(stored.GetGeneration())
@@ -162,9 +165,10 @@ func adopt(obj, stored *unstructured.Unstructured) {
 		}
 	}
 	obj.SetLabels(own)
-	if obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret" {
-		withhold(obj, stored)
-	}
+}
+
+func isSecret(obj *unstructured.Unstructured) bool {
+	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret"
 }
 
 func withhold(obj, stored *unstructured.Unstructured) {

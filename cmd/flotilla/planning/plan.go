@@ -166,6 +166,7 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 	in.Head = comparison.Plan(next)
 	c := comparison.Compare(in)
 	if len(f.scope.Named()) == 0 {
+		c.Risks = slices.Concat(w.unfollowed, c.Risks)
 		return c, nil
 	}
 	for _, name := range f.scope.Named() {
@@ -173,7 +174,9 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 			return c, command.Usage(fmt.Errorf("there is no cluster %s in the fleet", name))
 		}
 	}
-	return c.Only(f.scope.Named()), nil
+	c = c.Only(f.scope.Named())
+	c.Risks = slices.Concat(w.unfollowed, c.Risks)
+	return c, nil
 }
 
 // write writes a Comparison in the requested format.
@@ -206,6 +209,8 @@ type world struct {
 	hub   client.Client
 	prune bool
 	owner string
+	// unfollowed is what the change does by other Kustomizations, and the plan does not show.
+	unfollowed []comparison.Risk
 	// note is what the user should know besides; empty for nothing.
 	note string
 }
@@ -288,13 +293,13 @@ func (w *world) sides(ctx context.Context, files, base []string) (before, after 
 	}
 	before = w.fleet
 	rest, head := w.fleet, keysOf(objects)
+	var was []*unstructured.Unstructured
 	switch {
 	case len(base) > 0:
-		was, err := w.reading.objects(ctx, base)
-		if err != nil {
+		if was, err = w.reading.objects(ctx, base); err != nil {
 			return before, after, err
 		}
-		if before, err = with(before, was); err != nil {
+		if before, err = with(before, was, false); err != nil {
 			return before, after, err
 		}
 		old := keysOf(was)
@@ -310,7 +315,10 @@ func (w *world) sides(ctx context.Context, files, base []string) (before, after 
 			return before, after, err
 		}
 	}
-	after, err = with(rest, objects)
+	if w.unfollowed, err = w.children(was, objects, len(base) > 0); err != nil {
+		return before, after, err
+	}
+	after, err = with(rest, objects, true)
 	return before, after, err
 }
 

@@ -204,3 +204,45 @@ func write(t *testing.T, path, content string) {
 		t.Fatal(err)
 	}
 }
+
+// TestKustomizationsAmongFiles: a change that removes an application by its Kustomization is not said to change nothing.
+func TestKustomizationsAmongFiles(t *testing.T) {
+	child := func(name, path string) string {
+		return "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: " + name + ", namespace: flux}\nspec: {path: " + path + ", prune: true, interval: 1m, sourceRef: {kind: GitRepository, name: fleet}}\n"
+	}
+	before, after := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(before, "all.yaml"), child("same", "./same")+child("gone", "./gone")+child("moved", "./here"))
+	write(t, filepath.Join(after, "all.yaml"), child("same", "./same")+child("moved", "./there")+child("new", "./new"))
+	got := call(t, "", "plan", after, "--base", before, "--fleet", exported(t), "--exit-code")
+	var names []string
+	for line := range strings.Lines(got.Out) {
+		if name, is := strings.CutPrefix(strings.TrimSpace(line), "NotFollowed  Kustomization "); is {
+			names = append(names, strings.Join(strings.Fields(name)[:2], " "))
+		}
+	}
+	if diff := cmp.Diff([]string{"flux/gone goes,", "flux/moved changes,", "flux/new comes,"}, names); diff != "" || got.Code != 1 {
+		t.Errorf("code %d; (-want +got):\n%s\n%s", got.Code, diff, got)
+	}
+}
+
+// TestSecretsOfBothFiles: values that are in the files before and after are compared, whatever the fleet's file withholds.
+func TestSecretsOfBothFiles(t *testing.T) {
+	secret := func(value string) string {
+		return "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\ndata: {password: " + value + "}\n---\n" +
+			"apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: db, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: v1, kind: Secret}], placement: {}}\n"
+	}
+	held := func(s *snapshot.Snapshot) {
+		s.Templates = append(s.Templates, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "db", "namespace": "shop"}, "data": map[string]any{"password": "b25l"}})
+	}
+	before, same, after := t.TempDir(), t.TempDir(), t.TempDir()
+	write(t, filepath.Join(before, "all.yaml"), secret("b25l"))
+	write(t, filepath.Join(same, "all.yaml"), secret("b25l"))
+	write(t, filepath.Join(after, "all.yaml"), secret("dHdv"))
+	fleet := exported(t, held)
+	if got := call(t, "", "plan", same, "--base", before, "--fleet", fleet, "--exit-code"); got.Code != 0 {
+		t.Errorf("the same value: %s", got)
+	}
+	if got := call(t, "", "plan", after, "--base", before, "--fleet", fleet, "--exit-code"); got.Code != 1 || !strings.Contains(got.Out, "Secret shop/db") || strings.Contains(got.Out, "dHdv") {
+		t.Errorf("another value: %s", got)
+	}
+}

@@ -182,6 +182,8 @@ const (
 	RiskVolume     = "DeletesVolume"
 	// RiskBrake means that the brake on deletions will refuse the revision.
 	RiskBrake = "BrakeCloses"
+	// RiskNotFollowed means that more happens than was compared: what other Kustomizations do that change with it.
+	RiskNotFollowed = "NotFollowed"
 	// RiskOneCluster means that a workload that ran in several clusters runs in one.
 	RiskOneCluster = "OneCluster"
 	// RiskNotPlaced means that no cluster is found for a template: clusters lack room, or none fits.

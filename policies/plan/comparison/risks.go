@@ -36,7 +36,7 @@ func (c *assessor) assess() {
 
 // reasons are all of risks, the worst first.
 var reasons = []string{
-	RiskNamespace, RiskDefinition, RiskVolume, RiskBrake, RiskOneCluster, RiskNotPlaced, RiskQuota, RiskNotMade, RiskOverrideFails,
+	RiskNamespace, RiskDefinition, RiskVolume, RiskBrake, RiskNotFollowed, RiskOneCluster, RiskNotPlaced, RiskQuota, RiskNotMade, RiskOverrideFails,
 	RiskUnknownCluster, RiskTakesOver, RiskImages, RiskIdlePolicy, RiskIdleOverride,
 }
 
