@@ -221,7 +221,7 @@ func (f *planFlags) world(ctx context.Context, stdin io.Reader) (*world, error) 
 	w := &world{reading: reading{stdin: stdin, namespace: f.hub.Namespace, as: nothing{}}, owner: f.kustomization}
 	var err error
 	if f.fleetFile != "" {
-		content, err := os.ReadFile(f.fleetFile)
+		content, err := readFleet(f.fleetFile)
 		if err != nil {
 			return nil, command.Usage(err)
 		}
@@ -249,6 +249,23 @@ func (f *planFlags) world(ctx context.Context, stdin io.Reader) (*world, error) 
 	stack := customization.NewStack(lua.New(lua.Options{Now: time.Now, Time: time.Minute}), given)
 	w.fleet = w.snapshot.Fleet(stack.Interpreter(), now)
 	return w, nil
+}
+
+// mostFleet is how large the file of a fleet may be, in bytes.
+const mostFleet = 256 << 20
+
+// readFleet reads the file of a fleet.
+func readFleet(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file: flotilla fleet export > fleet.yaml writes one", path)
+	case info.Size() > mostFleet:
+		return nil, fmt.Errorf("%s has more than %d MiB: it is no export of a fleet, or of one that is too large for it", path, mostFleet>>20)
+	}
+	return os.ReadFile(path)
 }
 
 // lacking removes variables that a file of the fleet does not have: what they are put into stays as it is written.

@@ -114,6 +114,8 @@ func TestExitCodes(t *testing.T) {
 		"no base":                          {[]string{"testdata/head", "--fleet", file}, 2, "--fleet needs --base"},
 		"a folder that is not there":       {[]string{"nowhere", "--base", "testdata/base", "--fleet", file}, 2, "there is no file or folder nowhere"},
 		"a fleet that is not there":        {[]string{"testdata/head", "--base", "testdata/base", "--fleet", "nowhere"}, 2, "no such file"},
+		"a fleet that is a folder":         {[]string{"testdata/head", "--base", "testdata/base", "--fleet", "testdata"}, 2, "testdata is no file"},
+		"a fleet without an end":           {[]string{"testdata/head", "--base", "testdata/base", "--fleet", "/dev/zero"}, 2, "/dev/zero is no file"},
 		"a fleet that was cut short":       {[]string{"testdata/head", "--base", "testdata/base", "--fleet", cut}, 2, "was cut short: export it again"},
 		"a fleet of another version":       {[]string{"testdata/head", "--base", "testdata/base", "--fleet", other}, 2, `is an export of version "cli.flotilla.io/v9"`},
 		"a fleet that is none":             {[]string{"testdata/head", "--base", "testdata/base", "--fleet", none}, 2, "is no export of a fleet"},

@@ -153,6 +153,7 @@ func TestSummary(t *testing.T) {
 		"nothing":      {comparison.Comparison{}, "Nothing changes in any cluster."},
 		"one of one":   {comparison.Comparison{Changes: make([]comparison.Change, 1), Summary: comparison.Summary{Deleted: 1, Clusters: 1, Objects: 1, Restarts: 1}}, "1 object changes in 1 cluster: 1 deleted; 1 pod restarts"},
 		"a risk alone": {comparison.Comparison{Risks: make([]comparison.Risk, 1)}, "No object changes; 1 risk"},
+		"a namespace":  {comparison.Comparison{Risks: []comparison.Risk{{Reason: comparison.RiskNamespace}}}, "More changes than is listed; 1 risk"},
 		"everything":   {full(), "6 objects change in 39 clusters: 2 deleted, 1 left behind, 1 created, 38 updated, 1 with another owner; 111 pods restart; 2 risks"},
 	} {
 		if got := report.Summary(tc.c); got != tc.want {

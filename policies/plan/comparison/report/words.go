@@ -27,7 +27,10 @@ func Summary(c comparison.Comparison) string {
 		}
 	}
 	text := fmt.Sprintf("%s in %s", change(s.Objects), counted(s.Clusters, "cluster"))
-	if s.Objects == 0 {
+	switch {
+	case s.Objects == 0 && slices.ContainsFunc(c.Risks, moreThanListed):
+		text = "More changes than is listed"
+	case s.Objects == 0:
 		text = "No object changes"
 	}
 	if len(parts) > 0 {
@@ -43,6 +46,11 @@ func Summary(c comparison.Comparison) string {
 		text += "; " + counted(n, "risk")
 	}
 	return text
+}
+
+// moreThanListed reports whether a risk is about changes that are not listed.
+func moreThanListed(r comparison.Risk) bool {
+	return slices.Contains([]string{comparison.RiskNamespace, comparison.RiskDefinition, comparison.RiskVolume, comparison.RiskNotFollowed}, r.Reason)
 }
 
 func change(objects int) string {
