@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/live"
+	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
@@ -69,14 +70,15 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	s.judged = l.remover.clock.Now()
-	there := func() (bool, error) { return live.Any(ctx, s.member, l.manifests.Of(s.work)) }
-	if err := lastcopy.IfThere(l.last.Keeps(ctx, s.work, s.cluster), there); err != nil {
+	parsed := l.manifests.Of(s.work)
+	parsed = slices.Concat(parsed, l.manifests.Leftovers(s.work, parsed))
+	if err := lastcopy.IfThere(l.last.Keeps(ctx, s.work, s.cluster), func() (bool, error) { return live.Any(ctx, s.member, parsed) }); err != nil {
 		if !lastcopy.Waits(err) {
 			s.stays = &stay{why: err} // the binding loop wants the objects again if they are placed here by now
 		}
 		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: lastcopy.Again(err), Err: err}
 	}
-	stays, err := l.removeAll(ctx, s)
+	stays, err := l.removeAll(ctx, s, parsed)
 	l.last.Tried(s.key, errors.Join(stays, err))
 	if err != nil || stays == nil {
 		return loop.Next{}, err
@@ -90,9 +92,7 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 
 // removeAll deletes all objects of a Work in the member. stays is why one of them is still there: one that people have
 // to act on, or else the first that is terminating. err means that nothing is known.
-func (l *lifetime) removeAll(ctx context.Context, s *state) (stays, err error) {
-	parsed := l.manifests.Of(s.work)
-	parsed = slices.Concat(parsed, l.manifests.Leftovers(s.work, parsed))
+func (l *lifetime) removeAll(ctx context.Context, s *state, parsed []manifest.Manifest) (stays, err error) {
 	var refused error
 	for i := range parsed {
 		m := &parsed[i]

@@ -254,18 +254,25 @@ func (f *planFlags) world(ctx context.Context, stdin io.Reader) (*world, error) 
 // mostFleet is how large the file of a fleet may be, in bytes.
 const mostFleet = 256 << 20
 
-// readFleet reads the file of a fleet.
+// readFleet reads the file of a fleet, which may be a pipe.
 func readFleet(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	file, err := os.Open(path)
+	if err != nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file: flotilla fleet export > fleet.yaml writes one", path)
-	case info.Size() > mostFleet:
-		return nil, fmt.Errorf("%s has more than %d MiB: it is no export of a fleet, or of one that is too large for it", path, mostFleet>>20)
 	}
-	return os.ReadFile(path)
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() || info.Mode()&os.ModeDevice != 0 {
+		return nil, fmt.Errorf("%s is no file: flotilla fleet export > fleet.yaml writes one", path)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, mostFleet+1))
+	if err == nil && len(content) > mostFleet {
+		err = fmt.Errorf("%s has more than %d MiB: it is no export of a fleet, or of one that is too large for it", path, mostFleet>>20)
+	}
+	return content, err
 }
 
 // lacking removes variables that a file of the fleet does not have: what they are put into stays as it is written.
