@@ -169,7 +169,7 @@ func (x *Exchanges) mean(ctx context.Context, ks *kustomizev1.Kustomization, rul
 }
 
 func (x *Exchanges) meansEntry(ctx context.Context, e inventory.Entry, rules []rule, by changed) (bool, error) {
-	obj := emptyRule(e.ID.GroupKind)
+	obj := inventory.NewRule(e.ID.GroupKind)
 	if obj == nil {
 		apiVersion, kind := e.GroupVersionKind().ToAPIVersionAndKind()
 		resource := selector.Resource{APIVersion: apiVersion, Kind: kind, Namespace: e.ID.Namespace, Name: e.ID.Name}

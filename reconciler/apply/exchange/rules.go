@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -67,28 +66,9 @@ type rule struct {
 	all       bool
 }
 
-// emptyRule returns an object of a kind of policies or overrides; nil for another kind.
-func emptyRule(kind schema.GroupKind) client.Object {
-	if kind.Group != policyv1alpha1.GroupVersion.Group {
-		return nil
-	}
-	switch kind.Kind {
-	case policyv1alpha1.ResourceKindPropagationPolicy:
-		return &policyv1alpha1.PropagationPolicy{}
-	case policyv1alpha1.ResourceKindClusterPropagationPolicy:
-		return &policyv1alpha1.ClusterPropagationPolicy{}
-	case policyv1alpha1.ResourceKindOverridePolicy:
-		return &policyv1alpha1.OverridePolicy{}
-	case policyv1alpha1.ResourceKindClusterOverridePolicy:
-		return &policyv1alpha1.ClusterOverridePolicy{}
-	default:
-		return nil
-	}
-}
-
 // ruleOf returns what a policy or an override means; false for any other object, and for one that cannot be read.
 func ruleOf(obj *unstructured.Unstructured) (rule, bool) {
-	into := emptyRule(obj.GroupVersionKind().GroupKind())
+	into := inventory.NewRule(obj.GroupVersionKind().GroupKind())
 	if into == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, into) != nil {
 		return rule{}, false
 	}

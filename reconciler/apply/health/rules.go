@@ -7,36 +7,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
-
-// policyOf returns an empty policy or override policy of the object's kind; nil for other kinds.
-func policyOf(id inventory.ID) client.Object {
-	if id.GroupKind.Group != policyv1alpha1.GroupName {
-		return nil
-	}
-	switch id.GroupKind.Kind {
-	case policyv1alpha1.ResourceKindPropagationPolicy:
-		return &policyv1alpha1.PropagationPolicy{}
-	case policyv1alpha1.ResourceKindClusterPropagationPolicy:
-		return &policyv1alpha1.ClusterPropagationPolicy{}
-	case policyv1alpha1.ResourceKindOverridePolicy:
-		return &policyv1alpha1.OverridePolicy{}
-	case policyv1alpha1.ResourceKindClusterOverridePolicy:
-		return &policyv1alpha1.ClusterOverridePolicy{}
-	default:
-		return nil
-	}
-}
 
 // takenRules returns a part for each policy or override policy in the owner's inventory that another Kustomization has
 // applied since, so that it holds what that one asks for. For templates see Reader.part.
 func takenRules(ctx context.Context, hub client.Reader, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
 	var parts []rollup.Part
 	for _, e := range entries {
-		obj := policyOf(e.ID)
+		obj := inventory.NewRule(e.ID.GroupKind)
 		if obj == nil {
 			continue
 		}
