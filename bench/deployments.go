@@ -130,14 +130,14 @@ func latency(ctx context.Context, b *bench, r *results.Report) error {
 	samples := make([]float64, 0, b.samples)
 	const warm = 10
 	for i := range b.samples + warm {
-		mark := fmt.Sprint(i)
-		patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"bench":%q}}}}}`, mark)
+		label := fmt.Sprint(i)
+		patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"bench":%q}}}}}`, label)
 		obj := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		if err := b.hub.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 			return fmt.Errorf("change the Deployment: %w", err)
 		}
 		answered := time.Now()
-		at, err := seen.all(ctx, mark)
+		at, err := seen.all(ctx, label)
 		if err != nil {
 			return err
 		}
@@ -191,8 +191,8 @@ func (s *sightings) see(member string, obj any) {
 }
 
 // all waits until every member has the mark, and returns when the last one got it.
-func (s *sightings) all(ctx context.Context, mark string) (time.Time, error) {
-	return s.firsts.All(ctx, mark, len(s.members), 30*time.Second)
+func (s *sightings) all(ctx context.Context, label string) (time.Time, error) {
+	return s.firsts.All(ctx, label, len(s.members), 30*time.Second)
 }
 
 // manyDeployments times the propagation of a thousand Deployments.

@@ -171,7 +171,7 @@ func TestProtectedObjectsSurviveDeleteCollection(t *testing.T) {
 }
 
 // A typo is told to every client that does not ask not to be told.
-func TestUnknownFieldsAreTold(t *testing.T) {
+func TestUnknownFieldsAreReported(t *testing.T) {
 	e := shared.Env(t)
 	namespace := e.Namespace(t)
 	for _, manifest := range []string{propagationPolicy, clusterPropagationPolicy, overridePolicy, binding} {

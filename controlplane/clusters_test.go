@@ -117,8 +117,8 @@ spec: {syncMode: Pull, provider: acme}
 	if got := cluster.GetResourceVersion(); got != before {
 		t.Errorf("the same apply again made version %s of %s", got, before)
 	}
-	rival := object(t, strings.ReplaceAll(manifest, "acme", "rival"))
-	err := env.Hub.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(rival), client.FieldOwner("b"))
+	conflict := object(t, strings.ReplaceAll(manifest, "acme", "rival"))
+	err := env.Hub.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(conflict), client.FieldOwner("b"))
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), ".spec.provider") {
 		t.Errorf("a second owner of a field: %v", err)
 	}

@@ -71,6 +71,7 @@ func TestWhoEditsANamespaceWritesNoRecords(t *testing.T) {
 				"alerts/status.notification.toolkit.fluxcd.io", "providers/status.notification.toolkit.fluxcd.io",
 				"multiclusterservices/status.networking.karmada.io", "serviceexports/status.multicluster.x-k8s.io",
 				"federatedhpas/status.autoscaling.karmada.io", "commitstatuses.gitops.flotilla.io", "commitstatuses/status.gitops.flotilla.io",
+				"pullrequestreviews.gitops.flotilla.io", "pullrequestreviews/status.gitops.flotilla.io",
 				"federatedresourcequotas/status.policy.karmada.io",
 			} {
 				for _, verb := range []string{"create", "update", "patch", "delete", "deletecollection"} {

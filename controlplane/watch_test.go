@@ -27,9 +27,9 @@ type seen struct {
 	object runtime.Object
 }
 
-// TestAWatchInProcessTellsWhatARequestDoes compares every event of every kind that is watched in process: of objects
+// TestAWatchInProcessShowsWhatARequestDoes compares every event of every kind that is watched in process: of objects
 // that are there, and of all that may happen to them.
-func TestAWatchInProcessTellsWhatARequestDoes(t *testing.T) {
+func TestAWatchInProcessShowsWhatARequestDoes(t *testing.T) {
 	env := shared.Env(t)
 	namespace := env.Namespace(t)
 	hub, err := client.NewWithWatch(env.Config, client.Options{Scheme: scheme.New()})

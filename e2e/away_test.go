@@ -82,7 +82,7 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 	}
 	eventually(t, time.Minute, "twin is ready", func(ctx context.Context) error { return twin(ctx, first, "ReconciliationSucceeded") })
 	before := the.incarnations(t, namespace, "web")
-	held := the.watchWorks(t, namespace, "east", "west", "edge")
+	works := the.watchWorks(t, namespace, "east", "west", "edge")
 
 	deployment, _, _ := strings.Cut(good(namespace), "---\napiVersion: policy")
 	repo.write("twin/web.yaml", strings.ReplaceAll(deployment, "nginx:1.29", "nginx:1.30"))
@@ -95,7 +95,7 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 	if diff := cmp.Diff(before, the.incarnations(t, namespace, "web")); diff != "" {
 		t.Errorf("the Deployment (-before +after):\n%s", diff)
 	}
-	for where, versions := range held() {
+	for where, versions := range works() {
 		if len(versions) > 1 {
 			t.Errorf("the Work %s was written: %v", where, versions)
 		}

@@ -198,7 +198,10 @@ func TestARealServerOfBuckets(t *testing.T) {
 		t.Errorf("flotilla reconcile prints:\n%s", out)
 	}
 	images("nginx:1.30")
-	if out := the.Kubectl(t, "", "get", "events", "-n", namespace); !strings.Contains(out, "stored artifact with 1002 files from bucket 'fleet', 1 of them fetched") {
-		t.Errorf("no Event tells that one object was fetched; there are:\n%s", out)
-	}
+	eventually(t, time.Minute, "an Event tells that one object was fetched", func(context.Context) error {
+		if out := the.Kubectl(t, "", "get", "events", "-n", namespace); !strings.Contains(out, "stored artifact with 1002 files from bucket 'fleet', 1 of them fetched") {
+			return fmt.Errorf("there are:\n%s", out)
+		}
+		return nil
+	})
 }

@@ -131,7 +131,7 @@ func TestFluxCommandLine(t *testing.T) {
 		return nil
 	})
 
-	t.Run("looks", func(t *testing.T) { f.looks(t, first) })
+	t.Run("looks", func(t *testing.T) { f.runs(t, first) })
 	t.Run("reconciles", func(t *testing.T) { f.reconciles(t, repo) })
 	t.Run("suspends and resumes", func(t *testing.T) { f.suspends(t, repo) })
 	t.Run("creates and deletes", func(t *testing.T) { f.creates(t, repo) })
@@ -139,7 +139,7 @@ func TestFluxCommandLine(t *testing.T) {
 }
 
 // looks reads what the fleet has.
-func (f flux) looks(t *testing.T, commit string) {
+func (f flux) runs(t *testing.T, commit string) {
 	f.t = t
 	short := "main@sha1:" + commit[:8]
 	f.check([]fluxStep{

@@ -80,7 +80,7 @@ func TestPromote(t *testing.T) {
 		}
 	}
 	flotilla(t, "promote", "service", "web", "-n", namespace, "-C", "west")
-	eventually(t, 30*time.Second, "all of it is managed", marked(namespace, true))
+	eventually(t, 30*time.Second, "all of it is managed", isManaged(namespace, true))
 	eventually(t, 30*time.Second, "the template has the status of west", func(ctx context.Context) error {
 		return allReady(namespace, 1)(ctx, "the control plane", the.hub)
 	})
@@ -103,7 +103,7 @@ func TestPromote(t *testing.T) {
 
 	flotilla(t, "promote", "deployment", "web", "-n", namespace, "-C", "west", "--undo")
 	flotilla(t, "promote", "service", "web", "-n", namespace, "-C", "west", "--undo")
-	if err := marked(namespace, false)(t.Context()); err != nil {
+	if err := isManaged(namespace, false)(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(before, running(t, "west", namespace)); diff != "" {
@@ -135,7 +135,7 @@ func nodePort(t *testing.T, member client.Client, namespace string) int32 {
 }
 
 // marked is a check of whether what was promoted bears the fleet's marks in west.
-func marked(namespace string, want bool) func(context.Context) error {
+func isManaged(namespace string, want bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var all []error
 		for kind, name := range map[string]string{"Deployment": "web", "ConfigMap": "settings", "Secret": "db", "Service": "web"} {

@@ -210,6 +210,9 @@ func TestARefactoringTakesNothingDown(t *testing.T) {
 		t.Errorf("the Deployments (-before +after):\n%s", diff)
 	}
 	repo.reported(t, second, "success")
+	if note := repo.note(second); strings.Contains(note, "left where it was") || !strings.Contains(note, "retired by this commit") {
+		t.Errorf("the commit that renames a Kustomization says:\n%s", note)
+	}
 }
 
 // incarnations are the UIDs of Deployments, on the control plane and in the clusters, by "where/name".

@@ -275,12 +275,12 @@ func onlyHas(ctx context.Context, member client.Client, namespace, image string,
 const quietLooks = 15
 
 // quiet returns what is there once it does not change any more.
-func quiet(t *testing.T, look func(context.Context) (map[string]string, error)) map[string]string {
+func quiet(t *testing.T, read func(context.Context) (map[string]string, error)) map[string]string {
 	t.Helper()
 	var last map[string]string
 	same := 0
 	eventually(t, time.Minute, "all is at rest", func(ctx context.Context) error {
-		now, err := look(ctx)
+		now, err := read(ctx)
 		if err != nil {
 			return err
 		}

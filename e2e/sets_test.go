@@ -112,7 +112,7 @@ func TestDataOutlivesItsSet(t *testing.T) {
 					return fmt.Errorf("it has %d replicas: %w", set.Status.Replicas, err)
 				}
 			})
-			settled := func(ctx context.Context) error {
+			allGone := func(ctx context.Context) error {
 				pods := &corev1.PodList{}
 				if err := the.members["east"].List(ctx, pods, client.InNamespace(namespace)); err != nil || len(pods.Items) > 1 || !tc.shrinks && len(pods.Items) > 0 {
 					return fmt.Errorf("there are %d pods: %w", len(pods.Items), err)
@@ -123,7 +123,7 @@ func TestDataOutlivesItsSet(t *testing.T) {
 				}
 				return err
 			}
-			eventually(t, 2*time.Minute, "what it made has gone, too", settled)
+			eventually(t, 2*time.Minute, "what it made has gone, too", allGone)
 			claims, err := claimsIn(t.Context(), namespace)
 			if err != nil || len(claims) != 2 && !tc.goes {
 				t.Fatalf("%d claims are left: %v", len(claims), err)

@@ -109,7 +109,7 @@ func (w *world) watchWorks(t *testing.T, namespace string, clusters ...string) f
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	held := map[string][]string{}
+	versions := map[string][]string{}
 	for _, cluster := range clusters {
 		events, err := hub.Watch(t.Context(), &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)))
 		if err != nil {
@@ -130,11 +130,11 @@ func (w *world) watchWorks(t *testing.T, namespace string, clusters ...string) f
 				mu.Lock()
 				switch {
 				case event.Type == watch.Deleted:
-					held[key] = append(held[key], "gone")
+					versions[key] = append(versions[key], "gone")
 					delete(generations, key)
 				case work.DeletionTimestamp == nil && work.Generation != generations[key]:
 					generations[key] = work.Generation
-					held[key] = append(held[key], partsOf(&d))
+					versions[key] = append(versions[key], partsOf(&d))
 				}
 				mu.Unlock()
 			}
@@ -144,7 +144,7 @@ func (w *world) watchWorks(t *testing.T, namespace string, clusters ...string) f
 		mu.Lock()
 		defer mu.Unlock()
 		out := map[string][]string{}
-		for key, list := range held {
+		for key, list := range versions {
 			out[key] = slices.Clone(list)
 		}
 		return out

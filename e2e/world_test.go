@@ -27,6 +27,7 @@ type world struct {
 	*fleet.Fleet
 	hub     client.Client
 	members map[string]client.Client
+	hooks   string // where the control plane listens for webhooks; empty for nowhere
 }
 
 // of returns what tests need of a fleet.
@@ -47,11 +48,17 @@ func TestMain(m *testing.M) {
 }
 
 func startWorld(ctx context.Context, dir string) (stop func() error, err error) {
-	f, err := fleet.Start(ctx, fleet.Options{Dir: dir, Members: memberNames, HubArgs: []string{localfleet.LoopbackSources}})
+	port, err := localfleet.FreePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hooks := fmt.Sprintf("127.0.0.1:%d", port)
+	f, err := fleet.Start(ctx, fleet.Options{Dir: dir, Members: memberNames, HubArgs: []string{localfleet.LoopbackSources, "--receiver-address=" + hooks}})
 	if err != nil {
 		return nil, err
 	}
 	the = of(f)
+	the.hooks = hooks
 	for _, name := range memberNames {
 		if err := f.Join(ctx, name, "--cluster-region", regions[name]); err != nil {
 			return nil, errors.Join(err, f.Stop())

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the short tests of the packages that have goroutines of their own, or of
 # those that are named, under the race detector. With --no-servers those are left out
-# whose tests run an API server: it is what takes longest to compile. SHUFFLE=SEED
-# repeats an order. More packages than there are cores run at once: they wait for
-# servers for a third of the time.
+# whose tests run an API server, which takes longest to compile, and those that start no
+# goroutine and share nothing by themselves. SHUFFLE=SEED repeats an order. More packages
+# than there are cores run at once: they wait for servers for a third of the time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,8 +21,18 @@ without_servers() {
 		awk '{ sub(/\.test$/, "", $1); seen[$1]; if (NF > 1) server[$1] } END { for (p in seen) if (!(p in server)) print p }' | sort
 }
 
+# concurrent leaves of packages those that start goroutines, or have what goroutines share.
+concurrent() {
+	go list -f '{{.ImportPath}}{{$dir := .Dir}}{{range .GoFiles}} {{$dir}}/{{.}}{{end}}' "$@" | while read -r package files; do
+		# shellcheck disable=SC2086 # a word per file
+		! grep -qE '^\s*go |\.Go\(|sync\.(Mutex|RWMutex|WaitGroup|Map|Once|Pool)|atomic\.' $files || echo "$package"
+	done
+}
+
 if [ "$servers" = no ]; then
 	packages=$(without_servers "$@")
+	mapfile -t packages <<<"$packages"
+	packages=$(concurrent "${packages[@]}")
 	mapfile -t packages <<<"$packages"
 	set -- "${packages[@]}"
 fi

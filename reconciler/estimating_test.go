@@ -174,7 +174,7 @@ func TestReplicasThatFindNoNodeRunElsewhere(t *testing.T) {
 		on := map[string]string{}
 		for _, e := range events.Items {
 			if e.Reason == workv1alpha2.EventReasonDescheduleBindingSucceed {
-				on[e.InvolvedObject.Kind] = e.Message
+				on[e.InvolvedObject.Kind], _, _ = strings.Cut(e.Message, ": ")
 			}
 		}
 		message := "Binding has been descheduled, 1 replica(s) in cluster(" + from + "), 1 total descheduled replica(s)"
@@ -227,9 +227,9 @@ func pulling(t *testing.T) (m *moves, start func(reconciler.Options)) {
 	}
 }
 
-// TestWhatAnAgentTellsDecides has the sum of a cluster in pull mode leave room that its nodes
+// TestWhatAnAgentReportsDecides has the sum of a cluster in pull mode leave room that its nodes
 // do not, until they do.
-func TestWhatAnAgentTellsDecides(t *testing.T) {
+func TestWhatAnAgentReportsDecides(t *testing.T) {
 	m, start := pulling(t)
 	reported := m.pull("edge", edgeNodes("400m", "400m"))
 	start(reconciler.Options{Controllers: []string{"template", "scheduler", "dependency"}})
@@ -242,10 +242,10 @@ func TestWhatAnAgentTellsDecides(t *testing.T) {
 	m.decided(ns, "web", "Success {edge:1}")
 }
 
-// TestWhatAnAgentTellsToWaitRunsElsewhere has an agent report that more waits for a node than there
+// TestWhatAnAgentReportsToWaitRunsElsewhere has an agent report that more waits for a node than there
 // is, and another cluster have room for one, and later for one more: so many are moved, in one
 // write each.
-func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
+func TestWhatAnAgentReportsToWaitRunsElsewhere(t *testing.T) {
 	m, start := pulling(t)
 	reported := m.pull("edge", edgeNodes("1", "500m"))
 	far := m.pull("far", edgeNodes("1", "500m"))

@@ -24,23 +24,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
-// seed is where the random revisions of TestWhatMovesIsOfOneRevision begin.
-var seed = flag.Uint64("seed", 0, "the seed of the random revisions of TestWhatMovesIsOfOneRevision; 0: another one each time")
+// seed is where random revisions begin.
+var seed = flag.Uint64("seed", 0, "the seed of the random revisions of what moves, or is made and retired; 0: another one each time")
+
+// randomly returns numbers that begin at the seed, which it tells.
+func randomly(t *testing.T) *rand.Rand { return startingAt(t, uint64(time.Now().UnixNano())) }
+
+// startingAt returns the numbers that follow the seed of the command line, or else this one.
+func startingAt(t *testing.T, begin uint64) *rand.Rand {
+	if *seed != 0 {
+		begin = *seed
+	}
+	t.Logf("the seed is %d", begin)
+	return rand.New(rand.NewPCG(begin, 0))
+}
 
 // TestWhatMovesIsOfOneRevision has random revisions of two Kustomizations of one source follow each other, which
 // move objects from one to the other, change what moves and what stays, are renamed, and joined by a third one, with loops that die after a
 // random write: whatever a Work ever holds, but for the labels of its owner, is what one revision wants there.
 func TestWhatMovesIsOfOneRevision(t *testing.T) {
-	begin := *seed
-	if begin == 0 {
-		begin = uint64(time.Now().UnixNano())
-	}
-	t.Logf("the seed is %d", begin)
-	random := rand.New(rand.NewPCG(begin, 0))
+	random := randomly(t)
 	x := newExchange(withoutLoops(t))
 	defer func() { x.check(x.stop()) }()
 
@@ -186,6 +194,102 @@ func TestARuleOfAKustomizationThatTheCommitMakes(t *testing.T) {
 	}
 }
 
+// TestTwoKustomizationsThatTheCommitMakes has a commit make two Kustomizations, one with a template, and one with the override for it, which
+// is built before the first one begins, and is late.
+func TestTwoKustomizationsThatTheCommitMakes(t *testing.T) {
+	m := withoutLoops(t)
+	for name, before := range map[string]bool{"what makes them is there": true, "what makes them is made": false} {
+		t.Run(name, func(t *testing.T) {
+			x := newExchange(m.in(t))
+			none := revision{all: []string{from, to}}
+			made := revision{templates: map[string]string{"t0": "r0"}, overrides: map[string]overrideOf{"o0": {value: "r0"}}, all: []string{from, to}}
+			x.start(-1)
+			defer func() { x.check(x.stop()) }()
+			if before {
+				first := layout{revision: none, in: map[string]string{"all": "left"}}
+				x.release(first)
+				x.stand(first.kustomizations()...)
+			}
+			x.hold("other")
+			after := layout{revision: made, in: map[string]string{"all": "left", "t0": "other", "o0": "another"}, children: []child{{"other1", "other", "root"}, {"other2", "another", "root"}}}
+			x.release(after)
+			x.eventually("the one with the override is built, and tries to announce that", func() error {
+				if x.late.refused.Load() > 6 { // two of each, at least, fail before
+					return nil
+				}
+				return errors.New("it does not")
+			})
+			x.hold("other2")
+			x.eventually("the one with the template has written it, or that counts already", func() error {
+				if written(x, "other1") || !cmp.Equal(map[string][]string{}, x.seen()) {
+					return nil
+				}
+				return errors.New("it has not")
+			})
+			x.hold("")
+			x.everywhere(made)
+			x.stand(after.kustomizations()...)
+			if diff := cmp.Diff(sequences([]revision{none, made}), x.seen()); diff != "" {
+				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnOverrideThatIsRetired has a commit retire the Kustomization of an override, while what the override means is late: it moves to
+// another Kustomization, which the commit makes, is edited where it is, or goes as well.
+func TestAnOverrideThatIsRetired(t *testing.T) {
+	m := withoutLoops(t)
+	first := revision{templates: map[string]string{"t0": "r0"}, overrides: map[string]overrideOf{"o0": {value: "r0"}}, all: []string{from, to}}
+	edited := revision{templates: map[string]string{"t0": "r1"}, all: []string{from, to}}
+	in := map[string]string{"all": "left", "t0": "left", "o0": "right"}
+	for name, tc := range map[string]struct {
+		late  []string
+		after layout
+	}{
+		"the template moves to one that the commit makes": {[]string{"left", "other"}, layout{revision: edited, in: map[string]string{"all": "left", "t0": "other"}, children: []child{{"other", "other", "root"}}, retired: []string{"right"}}},
+		"the template moves from one that goes as well":   {[]string{"other"}, layout{revision: edited, in: map[string]string{"all": "other", "t0": "other"}, children: []child{{"other", "other", "root"}}, retired: []string{"left", "right"}}},
+		"the template is edited where it is":              {[]string{"left"}, layout{revision: edited, in: in, retired: []string{"right"}}},
+		"the template goes":                               {[]string{"left"}, layout{revision: revision{all: []string{from, to}}, in: in, retired: []string{"right"}}},
+		"the template goes with its Kustomization":        {[]string{"nobody"}, layout{revision: revision{all: []string{from, to}}, in: map[string]string{"all": "root"}, retired: []string{"left", "right"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newExchange(m.in(t))
+			history := []revision{{all: []string{from, to}}, first, tc.after.revision}
+			x.start(-1)
+			defer func() { x.check(x.stop()) }()
+			before := layout{revision: first, in: in}
+			x.release(before)
+			x.everywhere(first)
+			x.stand(before.kustomizations()...)
+			x.late.templates.Store(tc.late[0] == "nobody")
+			x.hold(tc.late...)
+			x.release(tc.after)
+			x.eventually("the retired one says that it waits, or its override does not count any more", func() error {
+				var ks kustomizev1.Kustomization
+				if err := x.hub.Hub.Get(x.Context(), client.ObjectKey{Namespace: x.namespace, Name: "right0"}, &ks); client.IgnoreNotFound(err) != nil {
+					return err
+				}
+				ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+				if ks.DeletionTimestamp != nil && ready != nil && ready.Reason == siblings.ReasonHandingOver || !cmp.Equal(sequences(history[:2]), x.seen()) {
+					return nil
+				}
+				return fmt.Errorf("it says %+v", ready)
+			})
+			x.hold("")
+			begun := time.Now()
+			x.everywhere(tc.after.revision)
+			x.stand(tc.after.kustomizations()...)
+			if took := time.Since(begun); took > 20*time.Second {
+				t.Errorf("it took %v, as long as others are waited for", took)
+			}
+			if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
+				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestNobodyWaitsForWhoDoesNotApplyTheCommit has a commit edit a template, and make an override for it in a folder whose Kustomization
 // never applies it.
 func TestNobodyWaitsForWhoDoesNotApplyTheCommit(t *testing.T) {
@@ -318,8 +422,8 @@ func TestAnOverrideThatIsDeletedInAnotherOneIsOfOneRevision(t *testing.T) {
 func written(x *exchange, name string) bool {
 	var ks kustomizev1.Kustomization
 	x.check(x.hub.Hub.Get(x.Context(), client.ObjectKey{Namespace: x.namespace, Name: name}, &ks))
-	c := apimeta.FindStatusCondition(ks.Status.Conditions, switching.Condition)
-	return c != nil && c.Reason == switching.ReasonWritten
+	c := apimeta.FindStatusCondition(ks.Status.Conditions, revisiongate.Condition)
+	return c != nil && c.Reason == revisiongate.ReasonWritten
 }
 
 // layout is a revision whose objects stand in two folders.
@@ -331,6 +435,8 @@ type layout struct {
 	names map[string]int
 	// children are Kustomizations besides those of left and right.
 	children []child
+	// retired are the folders that have no Kustomization any more, and are not among the files.
+	retired []string
 }
 
 // child is a Kustomization of a folder that the files of another one hold.
@@ -384,14 +490,13 @@ func objectNames() []string {
 // both, it differs in one policy or override at most: after a crash nobody knows any more which override meant a template of a
 // Kustomization that the commit leaves alone.
 func (l layout) after(random *rand.Rand, n int) layout {
-	out := layout{revision: l.revision.after(random, n), in: maps.Clone(l.in), names: maps.Clone(l.names), children: l.children}
-	how, sides := random.IntN(6), []string{"left", "right"}
+	out := layout{revision: l.revision.after(random, n), in: maps.Clone(l.in), names: maps.Clone(l.names), children: l.children, retired: l.retired}
+	how := random.IntN(6)
 	if n > 0 && len(l.children) == 0 && random.IntN(4) == 0 {
-		how, out.children = random.IntN(5), []child{{"other", "other", "root"}}
+		how = random.IntN(5)
+		out.bring("other")
 	}
-	for _, c := range out.children {
-		sides = append(sides, c.path)
-	}
+	sides := out.sides()
 	side := sides[random.IntN(len(sides))]
 	moves, free := n > 0 && how < 3, n > 0 && how < 5
 	var both []string
@@ -424,7 +529,7 @@ func (l layout) after(random *rand.Rand, n int) layout {
 			}
 		}
 	}
-	if random.IntN(4) == 0 && side != "other" {
+	if random.IntN(4) == 0 && slices.Contains([]string{"left", "right"}, side) {
 		out.names[side]++
 	}
 	return out
@@ -465,7 +570,12 @@ func (r *revision) leave(as revision, random *rand.Rand) {
 
 // kustomizations are those of a layout, with the one that makes them.
 func (l layout) kustomizations() []string {
-	out := []string{"root", l.kustomization("left"), l.kustomization("right")}
+	out := []string{"root"}
+	for _, folder := range []string{"left", "right"} {
+		if !slices.Contains(l.retired, folder) {
+			out = append(out, l.kustomization(folder))
+		}
+	}
 	for _, c := range l.children {
 		out = append(out, c.name)
 	}
@@ -480,6 +590,8 @@ func (l layout) kustomization(folder string) string {
 type exchange struct {
 	*switches
 	late *lateness
+	// unnamed says that commits name nothing that may go.
+	unnamed bool
 }
 
 func newExchange(m *moves) *exchange {
@@ -502,12 +614,20 @@ func (x *exchange) release(l layout) {
 		}
 		contents[folder].WriteString(manifest)
 	}
-	for _, folder := range []string{"left", "right", "other"} {
-		into(folder, "")
+	for _, folder := range []string{"left", "right", "other", "another"} {
+		if !slices.Contains(l.retired, folder) {
+			into(folder, "")
+		}
 	}
-	contents["empty"] = &strings.Builder{} // other without its rules
-	contents["empty"].WriteString(contents["other"].String())
+	if other := contents["other"]; other != nil { // without its rules
+		contents["empty"] = &strings.Builder{}
+		contents["empty"].WriteString(other.String())
+	}
+	into("root", "")
 	for _, folder := range []string{"left", "right"} {
+		if slices.Contains(l.retired, folder) {
+			continue
+		}
 		into("root", child{name: l.kustomization(folder), path: folder}.manifest(x.namespace))
 	}
 	for _, c := range l.children {
@@ -520,23 +640,35 @@ func (x *exchange) release(l layout) {
 	for folder, content := range contents {
 		files[folder+"/all.yaml"] = artifact.File{Data: []byte(content.String())}
 	}
-	x.push(files)
+	var allows []string
+	for _, folder := range l.retired {
+		if x.unnamed {
+			break
+		}
+		allows = append(allows, "kustomization/"+x.namespace+"/"+l.kustomization(folder))
+	}
+	x.push(files, allows...)
 }
 
-// hold has the Kustomization of a folder write nothing until another one is held, or none: "".
-func (x *exchange) hold(folder string) { x.late.hold(folder) }
+// hold has the Kustomizations of folders write nothing until others are held, or none: "".
+func (x *exchange) hold(folders ...string) { x.late.folders.Store(folders) }
 
-// lateness refuses the writes of one folder's Kustomization, and with deletes that overrides are deleted, by whomever.
+// lateness refuses the writes of one folder's Kustomization, with deletes that overrides are deleted, by whomever, and with templates that
+// ConfigMaps are. It counts what it has refused of any.
 type lateness struct {
-	folder  atomic.Value
-	deletes atomic.Bool
+	folders            atomic.Value
+	deletes, templates atomic.Bool
+	refused            atomic.Int64
 }
-
-func (l *lateness) hold(folder string) { l.folder.Store(folder) }
 
 // holds reports whether a write is refused.
 func (l *lateness) holds(req *http.Request) bool {
-	folder, _ := l.folder.Load().(string)
+	folders, _ := l.folders.Load().([]string)
+	return slices.ContainsFunc(folders, func(folder string) bool { return l.refuses(req, folder) })
+}
+
+// refuses reports whether a write is refused as one folder's Kustomization is late.
+func (l *lateness) refuses(req *http.Request, folder string) bool {
 	if folder == "" || req.Method == http.MethodGet || strings.Contains(req.URL.RawQuery, "dryRun") {
 		return false
 	}
@@ -545,6 +677,9 @@ func (l *lateness) holds(req *http.Request) bool {
 	}
 	if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/overridepolicies/") {
 		return l.deletes.Load()
+	}
+	if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/configmaps/") {
+		return l.templates.Load()
 	}
 	return writes(req, folder)
 }
@@ -562,6 +697,7 @@ func writes(req *http.Request, folder string) bool {
 func (l *lateness) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
 		if l.holds(req) {
+			l.refused.Add(1)
 			return nil, errors.New("connection refused")
 		}
 		return next.RoundTrip(req)

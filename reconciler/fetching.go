@@ -19,20 +19,20 @@ import (
 	"github.com/flotilla-io/flotilla/sources/s3"
 )
 
-// inUse returns what tells a loop of sources of a kind which of their artifacts are still applied.
+// inUse returns a function that returns to a loop of sources of a kind which of their artifacts are still applied.
 func (f *fleet) inUse(kind string) func(context.Context, client.ObjectKey) ([]artifact.Used, error) {
 	return lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy, kind)
 }
 
 func registerRepository(_ context.Context, f *fleet) error {
 	return repository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, repository.Options{
-		Git: git.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.GitRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Git: git.Options{Egress: f.opts.Network.Egress}, Clouds: clouds.Built, InUse: f.inUse(sourcev1.GitRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 
 func registerOCIRepository(_ context.Context, f *fleet) error {
 	return ocirepository.New(f.inherited.Client(f.mgr.GetClient()), f.opts.Artifacts, f.events, ocirepository.Options{
-		Registries: oci.Options{Egress: f.opts.Network.Egress}, InUse: f.inUse(sourcev1.OCIRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Registries: oci.Options{Egress: f.opts.Network.Egress}, Clouds: clouds.Built, InUse: f.inUse(sourcev1.OCIRepositoryKind), Clean: f.inherited.Clean, Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 

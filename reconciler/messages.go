@@ -10,8 +10,8 @@ import (
 // alertingLoop is the name of the loop that sends messages.
 const alertingLoop = "alerting"
 
-// telling is what loops tell by.
-type telling struct {
+// messages is what loops report by.
+type messages struct {
 	events    recorder
 	alerting  *alerting.Reconciler // nil if it is not chosen
 	inherited *inherited.Known

@@ -42,10 +42,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/remedy"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/reconciler/status"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/taintpolicy"
 	"github.com/flotilla-io/flotilla/reconciler/template"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -75,7 +75,7 @@ type Options struct {
 	Network Network
 	// Scheduling says how bindings are placed.
 	Scheduling Scheduling
-	// Silence says when nothing heard of a cluster is news.
+	// Silence says when it counts that nothing is heard of a cluster.
 	Silence cluster.Silence
 	// Tuning says how often members are looked at, and how much is done side by side.
 	Tuning Tuning
@@ -147,11 +147,11 @@ type fleet struct {
 	setback     *setback.Keeper
 	places      *places.Places // what tenants do at the same time
 	chosen      map[string]bool
-	switches    *switching.Tracker
+	switches    *revisiongate.Tracker
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
 	capacity    capacity
-	telling
+	messages
 }
 
 // loop is one entry of the list.
@@ -187,6 +187,7 @@ var loops = []loop{
 	{"quota", registerQuota},
 	{"quotashare", registerQuotaShare},
 	{"commitstatus", registerCommitStatus},
+	{"pullrequestreview", registerReview},
 	{alertingLoop, registerAlerting},
 }
 
@@ -238,7 +239,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		opts:      opts,
 		chosen:    chosen,
 		places:    places.New(places.Options{}),
-		telling:   telling{inherited: inherited.New()},
+		messages:  messages{inherited: inherited.New()},
 		knowledge: interpreters.New(interpreters.Options{Metrics: opts.Metrics}),
 	}
 	if decisions.Estimators, err = f.estimators(mgr); err != nil {
@@ -275,7 +276,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	if err != nil {
 		return nil, err
 	}
-	f.switches = switching.New(mgr.GetClient(), f.templates)
+	f.switches = revisiongate.New(mgr.GetClient(), f.templates)
 	if err := bindings.Register(ctx, mgr); err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (m *moves) works(ns string) []workv1alpha1.Work {
 }
 
 // held is what a member has, but for what anybody may change about it at any time.
-func (m *moves) held(ns string) map[string]string {
+func (m *moves) contents(ns string) map[string]string {
 	m.Helper()
 	out := map[string]string{}
 	for cluster, edge := range m.edges {
@@ -130,7 +130,7 @@ func TestWorksUnderFormerNamesAreRenamed(t *testing.T) {
 	m := newMoves(t)
 	ns := m.hub.Namespace(t)
 	m.start(ns, nil, from, to)
-	settled := func() error {
+	allApplied := func() error {
 		for _, w := range m.works(ns) {
 			if len(w.Status.Applied) == 0 {
 				return fmt.Errorf("%s/%s is not applied", w.Namespace, w.Name)
@@ -144,7 +144,7 @@ func TestWorksUnderFormerNamesAreRenamed(t *testing.T) {
 		}
 		return nil
 	}
-	m.eventually("all is applied", settled)
+	m.eventually("all is applied", allApplied)
 	m.hub.QuietRevision(t)
 	m.check((*m.loops)())
 	binding := m.attached(ns)
@@ -161,10 +161,10 @@ func TestWorksUnderFormerNamesAreRenamed(t *testing.T) {
 		aged.Labels[key] = value
 	}
 	m.check(m.hub.Hub.Update(m.Context(), aged))
-	before := m.held(ns)
+	before := m.contents(ns)
 
 	*m.loops = m.hub.StartLoops(t, registerMoves)
-	m.eventually("all is renamed", settled)
+	m.eventually("all is renamed", allApplied)
 	m.eventually("the labels are renamed", func() error {
 		if diff := cmp.Diff(binding.Labels, m.attached(ns).Labels); diff != "" {
 			return errors.New(diff)
@@ -173,7 +173,7 @@ func TestWorksUnderFormerNamesAreRenamed(t *testing.T) {
 	})
 	m.eventually("the objects name the Works", func() error { return m.name(ns) })
 	m.hub.QuietRevision(t)
-	if diff := cmp.Diff(before, m.held(ns)); diff != "" {
+	if diff := cmp.Diff(before, m.contents(ns)); diff != "" {
 		t.Errorf("the members (-before +after):\n%s", diff)
 	}
 	revision := m.hub.QuietRevision(t)

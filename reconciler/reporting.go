@@ -2,7 +2,9 @@ package reconciler
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +14,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/finalization"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/eventwriter"
 	"github.com/flotilla-io/flotilla/reconciler/reporting"
@@ -39,6 +44,17 @@ func (r Reporting) Check() error {
 	}
 }
 
+// lasting are the reasons of Events that say what was deleted, handed over or corrected: nothing else says so later, and
+// trace reads them.
+var lasting = []string{meta.ReconciliationSucceededReason, applier.ReasonDriftCorrected, finalization.ReasonDeleted, siblings.ReasonHandingOver}
+
+// How Events are written where not each success is told.
+const (
+	promptly        = 50 * time.Millisecond
+	promptPerSecond = 200
+	promptBurst     = 1000
+)
+
 // recorder takes the Events of all loops.
 type recorder interface {
 	Event(obj runtime.Object, eventType, reason, message string)
@@ -47,18 +63,19 @@ type recorder interface {
 // recorder returns what writes the loops' Events, and sees to it that there are those
 // that are asked for.
 func (r Reporting) recorder(mgr ctrl.Manager, registry prometheus.Registerer) (recorder, error) {
-	if r != ReportKarmada {
-		return mgr.GetEventRecorderFor("flotilla"), nil //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
-	}
 	cfg := rest.CopyConfig(mgr.GetConfig())
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	hub, err := typedcorev1.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("set up the writer of events: %w", err)
 	}
-	writer := eventwriter.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), eventwriter.Options{Metrics: registry, Tenant: tenantOf})
-	if err := mgr.Add(writer); err != nil {
-		return nil, err
+	opts := eventwriter.Options{Metrics: registry, Tenant: tenantOf, Lasting: lasting}
+	if r != ReportKarmada { // there are few, for which people wait
+		opts.Moment, opts.PerSecond, opts.Burst = promptly, promptPerSecond, promptBurst
+	}
+	writer := eventwriter.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), opts)
+	if err := mgr.Add(writer); err != nil || r != ReportKarmada {
+		return writer, err
 	}
 	reporter := reporting.New(mgr.GetClient(), writer)
 	return reporter.Loops(), reporter.Register(mgr)

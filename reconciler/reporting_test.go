@@ -30,7 +30,7 @@ func registerReporting(as reconciler.Reporting) func(context.Context, ctrl.Manag
 }
 
 // toldOnly reports whether these are all Events of a reason about what is of a test: each begins with how often it was reported.
-func (m *moves) toldOnly(ns, reason string, want ...string) error {
+func (m *moves) reportedOnly(ns, reason string, want ...string) error {
 	m.Helper()
 	var all corev1.EventList
 	if err := m.hub.Hub.List(m.Context(), &all); err != nil {
@@ -67,9 +67,9 @@ func taintPolicy(cluster string) *policyv1alpha1.ClusterTaintPolicy {
 	}}
 }
 
-// TestWhatIsToldOfFailures: Karmada's Events about failover, taints and quotas, on what they are on, in both ways of
+// TestWhatIsReportedOfFailures: Karmada's Events about failover, taints and quotas, on what they are on, in both ways of
 // reporting. What fails, and the end of a move, are reported in both; other successes with karmada only.
-func TestWhatIsToldOfFailures(t *testing.T) {
+func TestWhatIsReportedOfFailures(t *testing.T) {
 	for _, as := range []reconciler.Reporting{reconciler.ReportChanges, reconciler.ReportKarmada} {
 		t.Run(string(as), func(t *testing.T) {
 			m := newMovesWith(t, registerReporting(as))
@@ -87,7 +87,7 @@ func TestWhatIsToldOfFailures(t *testing.T) {
 			}
 			reported := func(reason string, want ...string) {
 				t.Helper()
-				m.eventually(reason, func() error { return m.toldOnly(ns, reason, want...) })
+				m.eventually(reason, func() error { return m.reportedOnly(ns, reason, want...) })
 			}
 
 			m.taint(from, true)

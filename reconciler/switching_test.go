@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -62,7 +63,7 @@ func TestManifestsAreOfOneRevision(t *testing.T) {
 			s.start(random.IntN(30))
 		}
 		s.commit(next)
-		s.settle(next)
+		s.awaitEverywhere(next)
 		if t.Failed() {
 			break
 		}
@@ -133,7 +134,7 @@ func (r revision) after(random *rand.Rand, n int) revision {
 }
 
 // held is what the Work of a template holds in a cluster; empty for none.
-func (r revision) held(cluster, name string) string {
+func (r revision) content(cluster, name string) string {
 	places, by := r.all, "all"
 	if r.name == name {
 		places, by = r.one, "one"
@@ -157,7 +158,7 @@ func sequences(history []revision) map[string][]string {
 		for i := range 6 {
 			name, last := fmt.Sprintf("t%d", i), ""
 			for _, r := range history {
-				held := r.held(cluster, name)
+				held := r.content(cluster, name)
 				if held != last {
 					out[cluster+"/"+name] = append(out[cluster+"/"+name], held)
 				}
@@ -322,21 +323,22 @@ func (s *switches) commit(r revision) {
 	s.push(artifact.Files{"all.yaml": artifact.File{Data: []byte(r.manifests(s.namespace))}})
 }
 
-// push has the source fetch files.
-func (s *switches) push(files artifact.Files) {
+// push has the source fetch files of a commit that lets something go by its name.
+func (s *switches) push(files artifact.Files, allows ...string) {
 	s.Helper()
 	stored, err := s.store.Put(s.Context(), "GitRepository/"+s.namespace+"/fleet", files)
 	s.check(err)
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"artifact": map[string]any{
 		"digest": stored.Digest, "path": stored.Path, "url": stored.URL, "revision": "main@" + stored.Digest, "lastUpdateTime": "2026-01-02T03:04:05Z", "size": stored.Size,
+		"metadata": map[string]any{gitopsv1alpha1.CommitAllowDeleteKey: strings.Join(allows, ", ")},
 	}}})
 	s.check(err)
 	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "fleet"}}
 	s.check(s.hub.Hub.Status().Patch(s.Context(), source, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// settle waits until a revision is everywhere; loops that have died are followed by others.
-func (s *switches) settle(r revision) {
+// awaitEverywhere waits until a revision is everywhere; loops that have died are followed by others.
+func (s *switches) awaitEverywhere(r revision) {
 	s.Helper()
 	s.everywhere(r)
 	s.stand("shop")
@@ -356,7 +358,7 @@ func (s *switches) everywhere(r revision) {
 				if got := s.got[cluster+"/"+name]; len(got) > 0 {
 					last = got[len(got)-1]
 				}
-				if want := r.held(cluster, name); want != last {
+				if want := r.content(cluster, name); want != last {
 					return fmt.Errorf("%s in %s holds %q, not %q", name, cluster, last, want)
 				}
 			}

@@ -48,8 +48,8 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Heart renews one Lease. Use New.
-type Heart struct {
+// Renewer renews one Lease. Use New.
+type Renewer struct {
 	hub     client.Client
 	options Options
 	lease   *coordinationv1.Lease // as last written; nil: to be read
@@ -59,7 +59,7 @@ type Heart struct {
 }
 
 // New returns a Heart. It renews the Lease once Run is called.
-func New(hub client.Client, o Options) *Heart {
+func New(hub client.Client, o Options) *Renewer {
 	if o.Duration == 0 {
 		o.Duration = 40 * time.Second
 	}
@@ -69,11 +69,11 @@ func New(hub client.Client, o Options) *Heart {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Heart{hub: hub, options: o, began: metav1.NewMicroTime(o.Clock.Now())}
+	return &Renewer{hub: hub, options: o, began: metav1.NewMicroTime(o.Clock.Now())}
 }
 
 // Run beats until ctx ends.
-func (h *Heart) Run(ctx context.Context) {
+func (h *Renewer) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -81,7 +81,7 @@ func (h *Heart) Run(ctx context.Context) {
 		case <-h.options.Back():
 		}
 		if cluster := h.options.Own(ctx); cluster != nil {
-			h.report(ctx, h.beat(ctx, cluster))
+			h.report(ctx, h.attempt(ctx, cluster))
 		}
 		timer := h.options.Clock.NewTimer(h.every())
 		select {
@@ -95,10 +95,10 @@ func (h *Heart) Run(ctx context.Context) {
 	}
 }
 
-// beat renews the Lease: based on what was written last, or on what the hub has if somebody
-// else wrote it or an answer was lost. An attempt is given up when the next beat is due,
-// but not before leastTime: the next beat tries again.
-func (h *Heart) beat(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// attempt renews the Lease: based on what was written last, or on what the hub has if somebody
+// else wrote it or an answer was lost. An attempt is given up when the next one is due,
+// but not before leastTime: the next one tries again.
+func (h *Renewer) attempt(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	h.silent = h.options.Answers != nil && !h.options.Answers(ctx)
 	ctx, cancel := context.WithTimeout(ctx, max(h.every(), leastTime))
 	defer cancel()
@@ -109,14 +109,14 @@ func (h *Heart) beat(ctx context.Context, cluster *clusterv1alpha1.Cluster) erro
 	return err
 }
 
-// leastTime is what the hub is given to answer, however often the heart beats.
+// leastTime is what the hub is given to answer, however often the Lease is renewed.
 const leastTime = 5 * time.Second
 
-func (h *Heart) every() time.Duration {
+func (h *Renewer) every() time.Duration {
 	return time.Duration(float64(h.options.Duration) * h.options.Fraction)
 }
 
-func (h *Heart) renew(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+func (h *Renewer) renew(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if h.lease == nil {
 		current := &coordinationv1.Lease{}
 		err := h.hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: h.options.Cluster}, current)
@@ -142,7 +142,7 @@ func (h *Heart) renew(ctx context.Context, cluster *clusterv1alpha1.Cluster) err
 	return nil
 }
 
-func (h *Heart) create(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+func (h *Renewer) create(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: h.options.Cluster}}
 	h.fill(lease, cluster)
 	if err := h.hub.Create(ctx, lease); err != nil {
@@ -152,7 +152,7 @@ func (h *Heart) create(ctx context.Context, cluster *clusterv1alpha1.Cluster) er
 	return nil
 }
 
-func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Cluster) {
+func (h *Renewer) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Cluster) {
 	lease.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
 	}}
@@ -176,7 +176,7 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 }
 
 // report logs an error once, and none while the hub is away: the connection reports that.
-func (h *Heart) report(ctx context.Context, err error) {
+func (h *Renewer) report(ctx context.Context, err error) {
 	text := ""
 	if err != nil && !apierrors.IsConflict(err) && isOpen(h.options.Back()) {
 		text = err.Error()

@@ -35,14 +35,14 @@ func TestABeatIsNotMissed(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(kinds.Scheme()).Build()
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			note, now := "", 0
-			heart := New(hub, Options{Cluster: "east", Clock: clock, Note: func() map[string]string { return map[string]string{"note": note} },
+			renewer := New(hub, Options{Cluster: "east", Clock: clock, Note: func() map[string]string { return map[string]string{"note": note} },
 				Answers: func(context.Context) bool { return !silent[now] }})
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "u"}}
 			lease := &coordinationv1.Lease{}
 			for beat := range 3 {
 				clock.Step(10 * time.Second)
 				note, now = notes[beat], beat
-				if err := heart.beat(t.Context(), cluster); err != nil {
+				if err := renewer.attempt(t.Context(), cluster); err != nil {
 					t.Fatalf("beat %d: %v", beat, err)
 				}
 				if err := hub.Get(t.Context(), key, lease); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 )
 
-// wire is a hub as seen from its wire.
+// wire is a hub as its clients reach it.
 type wire struct {
 	mu    sync.Mutex
 	sent  int
@@ -346,12 +346,12 @@ func TestAHubThatIsNotListenedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var held error
-		looks := 0
+		probes := 0
 		b := start(t, hubconn.Options{
 			Meet: func(_ context.Context, system *metav1.PartialObjectMetadata) error {
 				mu.Lock()
 				defer mu.Unlock()
-				looks++
+				probes++
 				if system.UID != "a" {
 					t.Errorf("asked about %v", system)
 				}
@@ -413,14 +413,14 @@ func TestAHubThatIsNotListenedTo(t *testing.T) {
 			t.Error("the hub counts as one to be listened to")
 		}
 		mu.Lock()
-		before := looks
+		before := probes
 		mu.Unlock()
 		pass(time.Hour)
 		if n := b.HoldCount(); n != 1 {
 			t.Errorf("%d holds are counted", n)
 		}
 		mu.Lock()
-		if n := looks - before; n < 100 || n > 150 {
+		if n := probes - before; n < 100 || n > 150 {
 			t.Errorf("%d looks in an hour", n)
 		}
 		mu.Unlock()

@@ -124,8 +124,8 @@ func (w *world) reported() string {
 	return fmt.Sprint(saysOf(is), asked)
 }
 
-// TestTheHubIsToldOfWhatChanged looks at what is asked of it, look after look.
-func TestTheHubIsToldOfWhatChanged(t *testing.T) {
+// TestWhatChangedIsReported looks at what is asked of it, look after look.
+func TestWhatChangedIsReported(t *testing.T) {
 	w := worldOf(t)
 	of := w.teller()
 	var got []string
@@ -208,7 +208,7 @@ func (w *world) run(of *Publisher) (next func() time.Duration) {
 	}
 }
 
-func TestManyChangesAreToldOnce(t *testing.T) {
+func TestManyChangesAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worldOf(t)
 		of := w.teller()

@@ -137,30 +137,36 @@ func TestFluxKindsThatAreServed(t *testing.T) {
 // objects are specs of kinds, and what an API server says about them. An empty
 // answer means that it takes them.
 var objects = map[string]struct{ kind, object, want string }{
-	"a status of a Kustomization":  {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: "https://git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, ""},
-	"a status of a source":         {commitStatuses, `{providerRef: {name: p}, sourceRef: {kind: GitRepository, name: s}, repository: "ssh://git@git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: error, targetURL: "http://x"}`, ""},
-	"a status of nothing":          {commitStatuses, `{providerRef: {name: p}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "exactly one of sourceRef and kustomizationRef"},
-	"a status of two":              {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, sourceRef: {kind: GitRepository, name: s}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "exactly one of sourceRef and kustomizationRef"},
-	"a repository with a token":    {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: "https://token@git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "must not carry credentials"},
-	"a repository with a password": {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: "ssh://git:secret@git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "must not carry credentials"},
-	"a short commit":               {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456", state: pending}`, "spec.commit"},
-	"a state of no forge":          {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: ok}`, "spec.state"},
-	"a long description":           {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending, description: "` + strings.Repeat("é", 141) + `"}`, "spec.description"},
-	"a description of 140 runes":   {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending, description: "` + strings.Repeat("é", 140) + `"}`, ""},
-	"a Provider of ours":           {providers, `{type: git-notes}`, ""},
-	"a Provider of Flux":           {providers, `{type: gitea, address: "https://git.test/a/b"}`, ""},
-	"a Provider of nobody":         {providers, `{type: carrier-pigeon}`, "spec.type"},
-	"a policy without a selector":  {policies, `{resourceSelectors: []}`, "spec.resourceSelectors"},
-	"a policy":                     {policies, `{resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], placement: {clusterAffinity: {clusterNames: [a]}}}`, ""},
-	"a weight of zero":             {policies, `{resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], placement: {replicaScheduling: {weightPreference: {staticWeightList: [{targetCluster: {}, weight: 0}]}}}}`, "weight"},
-	"an override of any type":      {overrides, `{overrideRules: [{overriders: {plaintext: [{path: /a, operator: add, value: 1}, {path: /b, operator: add, value: {c: [d]}}, {path: /e, operator: remove, value: null}]}}]}`, ""},
+	"a status of a Kustomization":     {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: "https://git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, ""},
+	"a status of a source":            {commitStatuses, `{providerRef: {name: p}, sourceRef: {kind: GitRepository, name: s}, repository: "ssh://git@git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: error, targetURL: "http://x"}`, ""},
+	"a status of nothing":             {commitStatuses, `{providerRef: {name: p}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "exactly one of sourceRef and kustomizationRef"},
+	"a status of two":                 {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, sourceRef: {kind: GitRepository, name: s}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "exactly one of sourceRef and kustomizationRef"},
+	"a repository with a token":       {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: "https://token@git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "must not carry credentials"},
+	"a repository with a password":    {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: "ssh://git:secret@git.test/a/b", context: c, commit: "0123456789012345678901234567890123456789", state: pending}`, "must not carry credentials"},
+	"a short commit":                  {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456", state: pending}`, "spec.commit"},
+	"a state of no forge":             {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: ok}`, "spec.state"},
+	"a long description":              {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending, description: "` + strings.Repeat("é", 1001) + `"}`, "spec.description"},
+	"a review":                        {pullRequestReviews, `{sourceRef: {name: s}, providerRef: {name: p}, interval: 1m, rules: [{name: a, expression: "true"}]}`, ""},
+	"a review of another source":      {pullRequestReviews, `{sourceRef: {kind: Bucket, name: s}, providerRef: {name: p}, interval: 1m}`, "spec.sourceRef.kind"},
+	"a review at no interval":         {pullRequestReviews, `{sourceRef: {name: s}, providerRef: {name: p}, interval: often}`, "spec.interval"},
+	"a review with a rule of no name": {pullRequestReviews, `{sourceRef: {name: s}, providerRef: {name: p}, interval: 1m, rules: [{name: "**", expression: "true"}]}`, "spec.rules[0].name"},
+	"a description of 1,000 runes":    {commitStatuses, `{providerRef: {name: p}, kustomizationRef: {name: k}, repository: r, context: c, commit: "0123456789012345678901234567890123456789", state: pending, description: "` + strings.Repeat("é", 1000) + `"}`, ""},
+	"a Provider of ours":              {providers, `{type: git-notes}`, ""},
+	"a Provider of Flux":              {providers, `{type: gitea, address: "https://git.test/a/b"}`, ""},
+	"a Provider of nobody":            {providers, `{type: carrier-pigeon}`, "spec.type"},
+	"a policy without a selector":     {policies, `{resourceSelectors: []}`, "spec.resourceSelectors"},
+	"a policy":                        {policies, `{resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], placement: {clusterAffinity: {clusterNames: [a]}}}`, ""},
+	"a weight of zero":                {policies, `{resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], placement: {replicaScheduling: {weightPreference: {staticWeightList: [{targetCluster: {}, weight: 0}]}}}}`, "weight"},
+	"an override of any type":         {overrides, `{overrideRules: [{overriders: {plaintext: [{path: /a, operator: add, value: 1}, {path: /b, operator: add, value: {c: [d]}}, {path: /e, operator: remove, value: null}]}}]}`, ""},
 }
 
 const (
 	commitStatuses = "commitstatuses.gitops.flotilla.io"
-	providers      = "providers.notification.toolkit.fluxcd.io"
-	policies       = "propagationpolicies.policy.karmada.io"
-	overrides      = "overridepolicies.policy.karmada.io"
+
+	pullRequestReviews = "pullrequestreviews.gitops.flotilla.io"
+	providers          = "providers.notification.toolkit.fluxcd.io"
+	policies           = "propagationpolicies.policy.karmada.io"
+	overrides          = "overridepolicies.policy.karmada.io"
 )
 
 func TestWhatAnAPIServerTakes(t *testing.T) {

@@ -54,7 +54,7 @@ func TestTheBytesOfOtherClients(t *testing.T) {
 	set := []workv1alpha2.Component{{Name: "worker", Replicas: 2, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{
 		NodeClaim: node, ResourceRequest: cpu, PriorityClassName: "high",
 	}}}
-	type said struct {
+	type message struct {
 		Cluster, Namespace string
 		Need               *workv1alpha2.ReplicaRequirements
 		Set, Assumed       []workv1alpha2.Component
@@ -63,24 +63,24 @@ func TestTheBytesOfOtherClients(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bytes []byte
 		sets  bool
-		want  said
+		want  message
 	}{
 		"replicas": {
 			slices.Concat(text(1, "m1"), field(2, requirements), field(3, text(1, "jobs"), field(2, component))), false,
-			said{Cluster: "m1", Need: replica, Assumed: set, AssumedIn: "jobs"},
+			message{Cluster: "m1", Need: replica, Assumed: set, AssumedIn: "jobs"},
 		},
-		"replicas that need nothing": {text(1, "m1"), false, said{Cluster: "m1"}},
+		"replicas that need nothing": {text(1, "m1"), false, message{Cluster: "m1"}},
 		"replicas with the fields of older releases, which mean nothing": {
 			slices.Concat(text(1, "m1"), field(2, field(1, text(1, "x"), text(3, "y")), text(2, "z"), text(3, "shop"))), false,
-			said{Cluster: "m1", Need: &workv1alpha2.ReplicaRequirements{NodeClaim: &workv1alpha2.NodeClaim{}, Namespace: "shop"}},
+			message{Cluster: "m1", Need: &workv1alpha2.ReplicaRequirements{NodeClaim: &workv1alpha2.NodeClaim{}, Namespace: "shop"}},
 		},
 		"sets": {
 			slices.Concat(text(1, "m1"), field(2, component), text(3, "shop"), field(4, text(1, "jobs"), field(2, component))), true,
-			said{Cluster: "m1", Namespace: "shop", Set: set, Assumed: set, AssumedIn: "jobs"},
+			message{Cluster: "m1", Namespace: "shop", Set: set, Assumed: set, AssumedIn: "jobs"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got said
+			var got message
 			var assumed []*estimator.AssumedWorkload
 			var err error
 			if tc.sets {

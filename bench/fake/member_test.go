@@ -215,8 +215,8 @@ func TestWatch(t *testing.T) {
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	m.wants(later, watch.Added)
-	if mark := m.wants(later, watch.Bookmark); mark.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
-		t.Errorf("the end of what there is reads %v", mark.Object)
+	if bookmark := m.wants(later, watch.Bookmark); bookmark.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Errorf("the end of what there is reads %v", bookmark.Object)
 	}
 	gone := m.mustApply(web(nil, 1)) // is not selected any more
 	m.wants(later, watch.Deleted)

@@ -98,11 +98,11 @@ func (m *Member) begin(req *http.Request, r request) ([]event, int64, error) {
 	for _, object := range found {
 		out = append(out, event{watch.Added, json.RawMessage(object.encoded)})
 	}
-	mark := metav1.PartialObjectMetadata{TypeMeta: shownAs(req, r.kind), ObjectMeta: metav1.ObjectMeta{
+	bookmark := metav1.PartialObjectMetadata{TypeMeta: shownAs(req, r.kind), ObjectMeta: metav1.ObjectMeta{
 		ResourceVersion: strconv.FormatInt(version, 10),
 		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 	}}
-	return append(out, event{watch.Bookmark, mark}), version, nil
+	return append(out, event{watch.Bookmark, bookmark}), version, nil
 }
 
 // stream writes the events of a watch.

@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// causes tells what a move takes from what the new copy reports as it starts. Both are counted by writes of templates,
+// causes distinguishes what a move takes from what the new copy reports as it starts. Both are counted by writes of templates,
 // bindings, Works and Events. It is safe for use by several goroutines.
 //
 // A move is over when the binding's status has for the first time that the new cluster applied it. What that cluster
@@ -55,7 +55,7 @@ func (c *causes) lists(namespace string) map[client.ObjectList][]client.ListOpti
 func (c *causes) see(e watch.Event) {
 	o, is := e.Object.(client.Object)
 	if event, of := o.(*corev1.Event); !is || of && event.InvolvedObject.Kind == "Cluster" {
-		return // that one is lost is told once, however many leave it
+		return // that one is lost is reported once, however many leave it
 	}
 	key, reports := client.ObjectKeyFromObject(o).String(), false
 	switch o := o.(type) {
@@ -80,7 +80,7 @@ func (c *causes) see(e watch.Event) {
 	}
 }
 
-// apart is all of an object but its status, as far as a version tells it.
+// apart is all of an object but its status, as far as a version shows it.
 func apart(o client.Object) string {
 	return fmt.Sprint(o.GetUID(), o.GetGeneration(), o.GetLabels(), o.GetAnnotations(), o.GetFinalizers(), o.GetDeletionTimestamp())
 }

@@ -34,16 +34,16 @@ func TestCauses(t *testing.T) {
 		kind watch.EventType
 		of   client.Object
 	}
-	placed, made, first, told := write{watch.Modified, binding("1", "old")}, write{watch.Added, work(false)}, write{watch.Modified, work(true)}, write{watch.Modified, binding("1", "new")}
+	placed, made, first, shown := write{watch.Modified, binding("1", "old")}, write{watch.Added, work(false)}, write{watch.Modified, work(true)}, write{watch.Modified, binding("1", "new")}
 	for name, tc := range map[string]struct {
 		writes        []write
 		moves, starts int
 	}{
-		"a copy that is healthy at first":          {[]write{placed, made, first, told}, 4, 0},
-		"one that becomes healthy later":           {[]write{placed, made, first, told, {watch.Modified, template(1)}, first, told, {watch.Modified, template(1)}}, 4, 4},
-		"one that is healthy before it is told of": {[]write{placed, made, first, first, told}, 4, 1},
-		"a binding that says first that it waits":  {[]write{placed, made, placed, first, told}, 5, 0},
-		"an old copy that is let go of":            {[]write{placed, made, first, told, {watch.Modified, binding("2", "new")}, {watch.Deleted, work(true)}}, 6, 0},
+		"a copy that is healthy at first":          {[]write{placed, made, first, shown}, 4, 0},
+		"one that becomes healthy later":           {[]write{placed, made, first, shown, {watch.Modified, template(1)}, first, shown, {watch.Modified, template(1)}}, 4, 4},
+		"one that is healthy before it is told of": {[]write{placed, made, first, first, shown}, 4, 1},
+		"a binding that says first that it waits":  {[]write{placed, made, placed, first, shown}, 5, 0},
+		"an old copy that is let go of":            {[]write{placed, made, first, shown, {watch.Modified, binding("2", "new")}, {watch.Deleted, work(true)}}, 6, 0},
 		"a template that is edited":                {[]write{{watch.Modified, template(2)}}, 1, 0},
 		"an Event":                                 {[]write{{watch.Added, &corev1.Event{}}}, 1, 0},
 		"an Event about a cluster":                 {[]write{{watch.Added, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Cluster"}}}}, 0, 0},

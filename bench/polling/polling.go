@@ -238,7 +238,7 @@ func MeasurePushes(ctx context.Context, f Fleet, r *results.Report) error {
 			return err
 		}
 		began := time.Now()
-		if err := f.tell(ctx, path); err != nil {
+		if err := f.notify(ctx, path); err != nil {
 			return err
 		}
 		if err := f.stands(ctx, n); err != nil {
@@ -263,7 +263,7 @@ func config(n int) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pushed, namespace: default}\ndata: {is: \"%d\"}\n", n)
 }
 
-// receive makes the source, who applies it and the Receiver, and returns the path that is told of pushes.
+// receive makes the source, who applies it and the Receiver, and returns the path to which pushes are sent.
 func (w work) receive(ctx context.Context) (string, error) {
 	receiver := &notificationv1.Receiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name}}
 	receiver.Spec.Type, receiver.Spec.SecretRef = notificationv1.GitHubReceiver, &meta.LocalObjectReference{Name: w.name}
@@ -293,8 +293,8 @@ func (w work) receive(ctx context.Context) (string, error) {
 	return receiver.Status.WebhookPath, nil
 }
 
-// tell sends what a forge sends of a push.
-func (f Fleet) tell(ctx context.Context, path string) error {
+// notify sends what a forge sends of a push.
+func (f Fleet) notify(ctx context.Context, path string) error {
 	body := []byte(`{"ref":"refs/heads/` + branch + `"}`)
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write(body)

@@ -163,7 +163,7 @@ func (l *large) measure(ctx context.Context, filters bool, r *results.Report) er
 	if err != nil {
 		return err
 	}
-	poll, err := l.cost(func() error { _, _, err := l.look(ctx, who); return err })
+	poll, err := l.cost(func() error { _, _, err := l.poll(ctx, who); return err })
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (l *large) cost(do func() error) (float64, error) {
 	return float64(l.bytes.Load()-before) / (1 << 10), err
 }
 
-func (l *large) look(ctx context.Context, who *git.Kept) (*git.Remote, git.Commit, error) {
+func (l *large) poll(ctx context.Context, who *git.Kept) (*git.Remote, git.Commit, error) {
 	dialer := egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Dial: l.dial}
 	remote, err := git.NewRemote(l.url, git.Credentials{}, git.Options{Kept: who, Egress: dialer, TempDir: l.dir, Timeout: longest})
 	if err != nil {
@@ -208,7 +208,7 @@ func (l *large) look(ctx context.Context, who *git.Kept) (*git.Remote, git.Commi
 }
 
 func (l *large) fetch(ctx context.Context, who *git.Kept) error {
-	remote, commit, err := l.look(ctx, who)
+	remote, commit, err := l.poll(ctx, who)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestCanary(t *testing.T) {
 				for _, kubeconfig := range kubeconfigs {
 					args := append(append(slices.Clone(path), words...), "--kubeconfig", kubeconfig)
 					code, out, errOut := runBinary(t, args...)
-					look(t, args, code, out+errOut)
+					check(t, args, code, out+errOut)
 				}
 			}
 		})
@@ -84,7 +84,7 @@ func TestCanary(t *testing.T) {
 }
 
 // look errs if what a call printed must not be printed.
-func look(t *testing.T, args []string, code int, printed string) {
+func check(t *testing.T, args []string, code int, printed string) {
 	t.Helper()
 	call := strings.Join(args, " ")
 	printed = strings.ReplaceAll(printed, canary+"-not", "") // is no secret: who one asks to be

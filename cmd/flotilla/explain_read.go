@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/remains"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -267,7 +268,7 @@ func (r *explainReader) get(ctx context.Context, mapping *meta.RESTMapping, name
 		if namespace != "" {
 			where, flag = " in namespace "+namespace, " -n "+namespace
 		}
-		return nil, notThereError{fmt.Errorf("there is no %s %s%s%s: flotilla get %s%s lists them; -f explains a manifest that is not there yet",
+		return nil, notThereError{fmt.Errorf("there is no %s %s%s%s: flotilla get %s%[6]s lists them; flotilla trace %[5]s/%[2]s%[6]s says what became of one that was removed; -f explains a manifest that is not there yet",
 			mapping.GroupVersionKind.Kind, name, where, fleet.Meant(ctx, r.hub, mapping.GroupVersionKind, client.ObjectKey{Namespace: namespace, Name: name}), mapping.Resource.GroupResource(), flag)}
 	}
 	return obj, err
@@ -346,7 +347,10 @@ func (r *explainReader) works(ctx context.Context, b workv1alpha2.Binding) error
 	if apierrors.IsForbidden(err) {
 		return nil // the binding's status says nearly the same
 	}
-	r.in.Works = works
+	if err != nil {
+		return err
+	}
+	r.in.Works, err = remains.Recalled(ctx, r.hub, b, works)
 	return err
 }
 

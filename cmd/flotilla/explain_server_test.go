@@ -76,7 +76,7 @@ func TestExplainServer(t *testing.T) {
 	t.Run("versions", func(t *testing.T) { testVersions(t, env, ask) })
 	t.Run("calls", func(t *testing.T) {
 		for call, says := range map[string]string{
-			"deployment/gone -n shop": "there is no Deployment gone in namespace shop: flotilla get deployments.apps -n shop lists them",
+			"deployment/gone -n shop": "there is no Deployment gone in namespace shop: flotilla get deployments.apps -n shop lists them; flotilla trace deployments.apps/gone -n shop says what became of one that was removed",
 			"deployment/wbe -n shop":  "there is no Deployment wbe in namespace shop (did you mean web?): flotilla get deployments.apps -n shop lists them",
 			"deployment/web":          "there is no Deployment web in namespace default (did you mean the one in shop?): flotilla get deployments.apps -n default lists them",
 			"clusterrole/gone":        "there is no ClusterRole gone: flotilla get clusterroles.rbac.authorization.k8s.io lists them",

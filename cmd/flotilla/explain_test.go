@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
@@ -134,7 +135,8 @@ func (r *requests) add(format string, args ...any) {
 // hub has the objects of a document, and counts requests.
 func hub(t *testing.T, documents string, fail func(obj any) error) (client.Reader, *requests) {
 	t.Helper()
-	objects := fake.NewClientBuilder().WithScheme(scheme.New()).WithRESTMapper(nil)
+	objects := fake.NewClientBuilder().WithScheme(scheme.New()).WithRESTMapper(nil).
+		WithIndex(&workv1alpha1.Work{}, "metadata.name", func(obj client.Object) []string { return []string{obj.GetName()} })
 	all, err := readManifests([]string{"-"}, strings.NewReader(documents))
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +173,7 @@ func kindOf(obj any) string {
 	return parts[len(parts)-1]
 }
 
-// TestReadRequests: an explanation costs two gets and one list of each kind.
+// TestReadRequests: an explanation costs two gets and one list of each kind, and two by name where a cluster has no Work.
 func TestReadRequests(t *testing.T) {
 	data, err := os.ReadFile("../../policies/explain/testdata/example.yaml")
 	if err != nil {
@@ -187,6 +189,7 @@ func TestReadRequests(t *testing.T) {
 		"get Deployment", "get ResourceBinding",
 		"list ClusterList limit 500", "list ClusterOverridePolicyList limit 500", "list ClusterPropagationPolicyList limit 500", "list FederatedResourceQuotaList limit 500",
 		"list OverridePolicyList limit 500", "list PropagationPolicyList limit 500", "list ResourceInterpreterCustomizationList limit 500", "list ResourceInterpreterWebhookConfigurationList limit 500", "list WorkList limit 500",
+		"list WorkList limit 500", "list WorkList limit 500", // by name, of a cluster that has none of the binding
 	}
 	if diff := cmp.Diff(want, asked.all); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -68,9 +68,9 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestWhoAsksIsTold checks that requests which ask for errors about unknown fields get them:
+// TestWhoAsksGetsAnAnswer checks that requests which ask for errors about unknown fields get them:
 // they use the ordinary decoder.
-func TestWhoAsksIsTold(t *testing.T) {
+func TestWhoAsksGetsAnAnswer(t *testing.T) {
 	kinds := NewKinds(Options{})
 	for _, info := range kinds.Codecs.SupportedMediaTypes() {
 		_, plain := kinds.Codecs.DecoderToVersion(info.Serializer, schema.GroupVersion{}).(plainly)

@@ -13,7 +13,7 @@ import (
 
 // A write that panics is reported as one with an unknown outcome. If its end were not
 // reported, its reservation would be kept for ever.
-func TestTheWitnessIsToldOfWritesThatPanic(t *testing.T) {
+func TestTheWitnessSeesWritesThatPanic(t *testing.T) {
 	for name, write := range map[string]func(context.Context, *mainStore){
 		"a creation": func(ctx context.Context, s *mainStore) {
 			_, _ = s.Create(ctx, &workv1alpha2.ResourceBinding{}, nil, nil)

@@ -105,7 +105,7 @@ func answer(l loopback, req *http.Request) (out struct {
 }
 
 // A client that goes away ends the handler, whether it was answered yet or not.
-func TestLoopbackTellsTheHandlerThatTheClientHasGone(t *testing.T) {
+func TestLoopbackEndsTheRequestWhenTheClientHasGone(t *testing.T) {
 	cases := map[string]struct {
 		flush bool
 		leave func(cancel context.CancelFunc, resp *http.Response)

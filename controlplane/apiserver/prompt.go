@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// refill is how soon a client that was told that the server's cache of a kind is being filled
+	// refill is how soon a client that was answered that the server's cache of a kind is being filled
 	// asks again, the first time; then each time twice as late. Filling takes some ten
 	// milliseconds, and the answer says a second: loops that start would wait it out kind
 	// by kind.

@@ -66,15 +66,15 @@ func Open(path string) (*Dir, error) {
 //
 // Errors: ErrInUse if somebody else has it.
 func Lock(path string) (*os.File, error) {
-	held, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		held.Close()
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		file.Close()
 		return nil, fmt.Errorf("%w: %s is held by one whose lock file was removed (fuser -v shows it): stop that first, or name another folder", ErrInUse, path)
 	}
-	return held, nil
+	return file, nil
 }
 
 // sign leaves this process' id in the lock file, for whoever is refused. That is a

@@ -102,7 +102,7 @@ func (v *volume) set(room Space) {
 	v.room = room
 }
 
-func (v *volume) look(string) (Space, error) {
+func (v *volume) read(string) (Space, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	room := v.room
@@ -120,7 +120,7 @@ func TestADiskRunsFullAndIsCleared(t *testing.T) {
 	full, ticks := false, clocktesting.NewFakeClock(time.Unix(0, 0))
 	relieved := make(chan struct{}, 100)
 	d := New(Options{
-		Dir: v.dir, Minimum: 8 * mebi, Statfs: v.look, Clock: ticks,
+		Dir: v.dir, Minimum: 8 * mebi, Statfs: v.read, Clock: ticks,
 		Relieve: func(context.Context) (bool, error) { relieved <- struct{}{}; return full, nil },
 		Log:     funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}),
 	})
@@ -196,7 +196,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestRead(t *testing.T) {
 	room, err := Statfs(t.TempDir())
 	if err != nil || room.Bytes <= 0 || room.ReadOnly {
 		t.Errorf("room of a folder that was written to: %+v, %v", room, err)

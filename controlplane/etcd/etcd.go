@@ -149,20 +149,20 @@ func open(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) {
 // lock locks the folder for this store. Without it, etcd would wait forever for a database
 // that is in use, after its socket has already replaced that of the other process.
 func lock(dir string) (*os.File, error) {
-	held, err := datadir.Lock(dir)
+	folderLock, err := datadir.Lock(dir)
 	if err != nil {
 		return nil, err
 	}
 	database, err := datadir.Lock(Database(dir)) // older versions lock only the database
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return held, nil
+		return folderLock, nil
 	case err != nil:
-		held.Close()
+		folderLock.Close()
 		return nil, err
 	}
 	database.Close() // etcd locks it itself
-	return held, nil
+	return folderLock, nil
 }
 
 func (s *Server) config(opts Options) *embed.Config {

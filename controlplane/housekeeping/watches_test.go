@@ -29,8 +29,8 @@ func (a *answers) ServerPreferredResources() ([]*metav1.APIResourceList, error) 
 	return list, err
 }
 
-// TestKindsTellWhatIsGone: a kind is gone once a whole answer lacks it.
-func TestKindsTellWhatIsGone(t *testing.T) {
+// TestKindsReportWhatIsGone: a kind is gone once a whole answer lacks it.
+func TestKindsReportWhatIsGone(t *testing.T) {
 	core := &metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods"}}}
 	of := func(version string) *metav1.APIResourceList {
 		return &metav1.APIResourceList{GroupVersion: "example.com/" + version, APIResources: []metav1.APIResource{{Name: "widgets"}}}

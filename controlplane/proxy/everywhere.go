@@ -87,7 +87,7 @@ func (p everywhere) one(w http.ResponseWriter, req *http.Request, path string, i
 		answer.Error(err)
 		return
 	}
-	found := slices.DeleteFunc(answers, func(a heard) bool { return a.code != http.StatusOK })
+	found := slices.DeleteFunc(answers, func(a memberReply) bool { return a.code != http.StatusOK })
 	resource := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch len(found) {
 	case 0:
@@ -106,7 +106,7 @@ func (p everywhere) one(w http.ResponseWriter, req *http.Request, path string, i
 	p.carry(w, req, t, path, answer)
 }
 
-func clusterNames(answers []heard) string {
+func clusterNames(answers []memberReply) string {
 	names := make([]string, len(answers))
 	for i := range answers {
 		names[i] = answers[i].cluster
@@ -114,8 +114,8 @@ func clusterNames(answers []heard) string {
 	return strings.Join(names, ", ")
 }
 
-// heard is what a cluster answered.
-type heard struct {
+// memberReply is what a cluster answered.
+type memberReply struct {
 	cluster string
 	code    int
 	body    []byte
@@ -124,7 +124,7 @@ type heard struct {
 
 // ask sends a GET to all clusters, side by side, and returns what they answered,
 // in the order of their names. It errs where no cluster may be asked.
-func (p everywhere) ask(req *http.Request, path, query string, read func(*http.Response) ([]byte, error)) ([]heard, error) {
+func (p everywhere) ask(req *http.Request, path, query string, read func(*http.Response) ([]byte, error)) ([]memberReply, error) {
 	user, _ := genericapirequest.UserFrom(req.Context())
 	if _, err := callerOf(user); err != nil {
 		return nil, status(allClusters, http.StatusForbidden, metav1.StatusReasonForbidden, "%v", err)
@@ -135,7 +135,7 @@ func (p everywhere) ask(req *http.Request, path, query string, read func(*http.R
 	}
 	var (
 		mu  sync.Mutex
-		out []heard
+		out []memberReply
 	)
 	group := errgroup.Group{}
 	group.SetLimit(askedAtOnce)
@@ -149,13 +149,13 @@ func (p everywhere) ask(req *http.Request, path, query string, read func(*http.R
 		})
 	}
 	_ = group.Wait()
-	slices.SortFunc(out, func(a, b heard) int { return cmp.Compare(a.cluster, b.cluster) })
+	slices.SortFunc(out, func(a, b memberReply) int { return cmp.Compare(a.cluster, b.cluster) })
 	return out, nil
 }
 
 // askOne sends a GET to one cluster, as the caller.
-func (p everywhere) askOne(req *http.Request, name, path, query string, read func(*http.Response) ([]byte, error)) heard {
-	out := heard{cluster: name}
+func (p everywhere) askOne(req *http.Request, name, path, query string, read func(*http.Response) ([]byte, error)) memberReply {
+	out := memberReply{cluster: name}
 	ctx, cancel := context.WithTimeout(req.Context(), askTimeout)
 	defer cancel()
 	t, err := p.trip(ctx, name, http.Header{})

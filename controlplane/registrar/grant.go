@@ -16,6 +16,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 	"github.com/flotilla-io/flotilla/policies/agentrights"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // kindOf returns an empty object of a resource; nil for one that rights are not made of.
@@ -103,9 +104,4 @@ func give(ctx context.Context, cluster, namespace string, rules *[]rbacv1.Policy
 // shown is how many rights are named.
 const shown = 8
 
-func list(rights []string) string {
-	if len(rights) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(rights[:shown], ", "), len(rights)-shown)
-	}
-	return strings.Join(rights, ", ")
-}
+func list(rights []string) string { return excerpt.Names(rights, shown) }

@@ -253,8 +253,8 @@ func (e *Env) Emptied(t testing.TB) {
 func (e *Env) QuietRevision(t testing.TB) int64 {
 	t.Helper()
 	deadline := time.After(quietTimeout)
-	last, looks := e.Revision(t), 0
-	for looks < quietPolls {
+	last, polls := e.Revision(t), 0
+	for polls < quietPolls {
 		pause := time.NewTimer(quietPause) // after each look: a ticker would catch up
 		select {
 		case <-pause.C:
@@ -262,8 +262,8 @@ func (e *Env) QuietRevision(t testing.TB) int64 {
 			t.Fatal("the store is written to all the time")
 		}
 		now := e.Revision(t)
-		if looks++; now != last {
-			last, looks = now, 0
+		if polls++; now != last {
+			last, polls = now, 0
 		}
 	}
 	return last

@@ -77,8 +77,8 @@ func TestNamespacesOfEarlierTestsAreEmptied(t *testing.T) {
 func TestNamespacesThatSomebodyHoldsAreNotWaitedFor(t *testing.T) {
 	env := servertest.New(t)
 	t.Run("an earlier test", func(t *testing.T) {
-		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "held", Finalizers: []string{"example.com/held"}}}
-		if err := env.Hub.Create(t.Context(), held); err != nil {
+		blocked := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "held", Finalizers: []string{"example.com/held"}}}
+		if err := env.Hub.Create(t.Context(), blocked); err != nil {
 			t.Fatal(err)
 		}
 	})

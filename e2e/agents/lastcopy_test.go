@@ -119,7 +119,7 @@ func TestAnAgentThatWasAwayKeepsTheLastCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Eventually(t, time.Minute, "the agent keeps the copy", kept)
-	w.Eventually(t, time.Minute, "the control plane tells that it stays", w.tells(s.name, of, "Deployment shop/web is healthy in none of the clusters that it is placed in (solo)"))
+	w.Eventually(t, time.Minute, "the control plane tells that it stays", w.reports(s.name, of, "Deployment shop/web is healthy in none of the clusters that it is placed in (solo)"))
 	if err := s.agent.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +137,8 @@ func TestAnAgentThatWasAwayKeepsTheLastCopy(t *testing.T) {
 	}
 }
 
-// tells is nil once an Event about a Work says something.
-func (w *world) tells(cluster, work, says string) func(context.Context) error {
+// reports is nil once an Event about a Work says something.
+func (w *world) reports(cluster, work, says string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := w.hub.List(ctx, &events, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster))); err != nil {

@@ -49,12 +49,12 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: "system:servi
 func (w *world) oneNamespace(t *testing.T, namespace string, clusters []string) {
 	w.Apply(t, fmt.Sprintf(viewer, namespace, strings.Join(clusters, ", ")))
 	kubeconfig := w.as(t, namespace, "viewer")
-	look := func(ctx context.Context, cluster string, args ...string) (string, error) {
+	read := func(ctx context.Context, cluster string, args ...string) (string, error) {
 		return run(ctx, nil, "flotilla", append([]string{args[0], "-C", cluster, "--kubeconfig", kubeconfig}, args[1:]...)...)
 	}
 	for _, cluster := range clusters {
 		eventually(t, time.Minute, "the user sees the pods in "+cluster, func(ctx context.Context) error {
-			out, err := look(ctx, cluster, "get", "pods", "-n", namespace, "-o", "name")
+			out, err := read(ctx, cluster, "get", "pods", "-n", namespace, "-o", "name")
 			if err == nil && strings.Count(out, "pod/web-") != 2 {
 				err = fmt.Errorf("there are %q", out)
 			}
@@ -64,13 +64,13 @@ func (w *world) oneNamespace(t *testing.T, namespace string, clusters []string) 
 			{"get", "pods", "-A"}, {"get", "pods", "-n", "kube-system"}, {"get", "configmaps", "-n", namespace},
 			{"get", "secrets", "-n", namespace}, {"get", "nodes"}, {"delete", "pods", "--all", "-n", namespace},
 		} {
-			out, err := look(t.Context(), cluster, args...)
+			out, err := read(t.Context(), cluster, args...)
 			if err == nil || !strings.Contains(out, "forbidden") && !strings.Contains(out, "unknown") {
 				t.Errorf("%s in %s: %v\n%s", strings.Join(args, " "), cluster, err, out)
 			}
 		}
 	}
-	if out, err := look(t.Context(), "edge", "get", "pods", "-n", namespace); err == nil || !strings.Contains(out, "forbidden") {
+	if out, err := read(t.Context(), "edge", "get", "pods", "-n", namespace); err == nil || !strings.Contains(out, "forbidden") {
 		t.Errorf("in a cluster that the user may not reach: %v\n%s", err, out)
 	}
 }

@@ -115,9 +115,9 @@ func noticed(h history.History, judged []int) (reported, of int) {
 	of = min(samples, len(judged))
 	for n := range of {
 		i := judged[n*len(judged)/of]
-		looks := slices.Clone(h.Snapshots)
-		looks[i].ByCluster = nil
-		found := history.Check(history.History{Writes: h.Writes, Moves: h.Moves, Policies: h.Policies, Snapshots: looks})
+		snapshots := slices.Clone(h.Snapshots)
+		snapshots[i].ByCluster = nil
+		found := history.Check(history.History{Writes: h.Writes, Moves: h.Moves, Policies: h.Policies, Snapshots: snapshots})
 		if slices.ContainsFunc(found, func(v history.Violation) bool { return v.Invariant == "I3" }) {
 			reported++
 		}
@@ -140,7 +140,7 @@ func (w *world) watch(t *testing.T) (unwatch func() error) {
 		}
 	}
 	for _, l := range look {
-		begin(func() error { return w.look(ctx, l) })
+		begin(func() error { return w.observe(ctx, l) })
 	}
 	begin(func() error { return w.followBindings(ctx) })
 	begin(func() error { return w.followClusters(ctx) })

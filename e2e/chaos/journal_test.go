@@ -16,7 +16,7 @@ type journal struct {
 func (j *journal) wrote(w history.Write)          { keep(j, &j.Writes, w) }
 func (j *journal) moved(m history.Move)           { keep(j, &j.Moves, m) }
 func (j *journal) saw(s history.Observation)      { keep(j, &j.Observations, s) }
-func (j *journal) looked(s history.Snapshot)      { keep(j, &j.Snapshots, s) }
+func (j *journal) observed(s history.Snapshot)    { keep(j, &j.Snapshots, s) }
 func (j *journal) dividedInto(d history.Division) { keep(j, &j.Divisions, d) }
 func (j *journal) away(a history.Absence)         { keep(j, &j.Absences, a) }
 func (j *journal) requested(r history.Request)    { keep(j, &j.Requests, r) }

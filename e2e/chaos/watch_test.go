@@ -162,7 +162,7 @@ func (l *looker) take() []target {
 }
 
 // look looks at objects in all members whenever one has changed, until ctx ends.
-func (w *world) look(ctx context.Context, l *looker) error {
+func (w *world) observe(ctx context.Context, l *looker) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -177,7 +177,7 @@ func (w *world) look(ctx context.Context, l *looker) error {
 			if err != nil {
 				return fmt.Errorf("look at %s: %w", t.name, err)
 			}
-			w.log.looked(snapshot)
+			w.log.observed(snapshot)
 		}
 	}
 }
@@ -189,9 +189,9 @@ func (w *world) snapshot(ctx context.Context, t target) (history.Snapshot, error
 	before, _, err := w.collect(ctx, t)
 	for err == nil {
 		var now map[string]string
-		var held map[string]history.ClusterState
-		if now, held, err = w.collect(ctx, t); err == nil && maps.Equal(before, now) {
-			return history.Snapshot{Object: nameOf(t.kind, namespace, t.name), Begun: begun, At: time.Now(), ByCluster: held}, nil
+		var observed map[string]history.ClusterState
+		if now, observed, err = w.collect(ctx, t); err == nil && maps.Equal(before, now) {
+			return history.Snapshot{Object: nameOf(t.kind, namespace, t.name), Begun: begun, At: time.Now(), ByCluster: observed}, nil
 		}
 		before, begun = now, time.Now()
 	}
@@ -200,7 +200,7 @@ func (w *world) snapshot(ctx context.Context, t target) (history.Snapshot, error
 
 // collect reads an object in all members: what there is, and its revisions.
 func (w *world) collect(ctx context.Context, t target) (map[string]string, map[string]history.ClusterState, error) {
-	revisions, held := map[string]string{}, map[string]history.ClusterState{}
+	revisions, observed := map[string]string{}, map[string]history.ClusterState{}
 	for cluster, member := range w.members {
 		obj, err := member.Resource(t.gvr).Namespace(namespace).Get(ctx, t.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -214,9 +214,9 @@ func (w *world) collect(ctx context.Context, t target) (map[string]string, map[s
 		if t.gvr == deployments {
 			h.Wanted, h.Ready = replicasOf(obj, "spec", "replicas"), replicasOf(obj, "status", "readyReplicas")
 		}
-		revisions[cluster], held[cluster] = string(obj.GetUID())+" "+obj.GetResourceVersion(), h
+		revisions[cluster], observed[cluster] = string(obj.GetUID())+" "+obj.GetResourceVersion(), h
 	}
-	return revisions, held, nil
+	return revisions, observed, nil
 }
 
 // followBindings keeps how the control plane divides replicas, until ctx ends.

@@ -64,8 +64,8 @@ var barred = map[string]map[string]string{
 	},
 }
 
-// suffered are packages below a barred one that may be reached all the same.
-var suffered = map[string]string{
+// tolerated are packages below a barred one that may be reached all the same.
+var tolerated = map[string]string{
 	"sigs.k8s.io/controller-runtime/pkg/scheme":           "Flux's published types register themselves with it; it brings no client",
 	"k8s.io/client-go/util/jsonpath":                      "paths in the form of kubectl, of values",
 	"k8s.io/client-go/third_party/forked/golang/template": "what those are made of",
@@ -107,8 +107,8 @@ func TestFloors(t *testing.T) {
 func checkFloor(t *testing.T, p goPackage, room, dep string) {
 	t.Helper()
 	below := roomOf(dep)
-	allowed, held := floors[room]
-	if !held || below == "" || below == room || slices.Contains(allowed, below) {
+	allowed, known := floors[room]
+	if !known || below == "" || below == room || slices.Contains(allowed, below) {
 		return
 	}
 	t.Errorf("%s reaches %s: %s may only reach %v", p.ImportPath, dep, room, allowed)
@@ -116,7 +116,7 @@ func checkFloor(t *testing.T, p goPackage, room, dep string) {
 
 func checkBarred(t *testing.T, p goPackage, dep string) {
 	t.Helper()
-	if _, allowed := suffered[dep]; allowed {
+	if _, allowed := tolerated[dep]; allowed {
 		return
 	}
 	for place, bans := range barred {

@@ -40,6 +40,13 @@ func (e *usageError) Unwrap() error { return e.err }
 // Usage marks err as the caller's fault: the exit code is Wrong.
 func Usage(err error) error { return &usageError{err: err} }
 
+// Answer is an exit code that answers what a command was asked, such as whether something differs. It is no fault: nothing
+// is printed.
+type Answer int
+
+// Error implements error.
+func (a Answer) Error() string { return fmt.Sprintf("the answer is exit code %d", int(a)) }
+
 // Run executes the command and returns the exit code. An error becomes one line, but for those of Lines.
 func Run(ctx context.Context, cmd *cobra.Command) int {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
@@ -62,6 +69,9 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 		return Done
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || strings.Contains(err.Error(), context.Canceled.Error())): // libraries keep the text alone
 		return Interrupted
+	}
+	if answer := Answer(0); errors.As(err, &answer) {
+		return int(answer)
 	}
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", text(err))
 	var usage *usageError

@@ -30,6 +30,7 @@ func TestRun(t *testing.T) {
 		"a call that does not work":          {args: []string{"do", "x"}, err: errors.New("the disk\n\n\tis full\n"), code: 1, says: "error: the disk; is full\n"},
 		"a list of what is wrong":            {args: []string{"do", "x"}, err: errors.Join(nil, fmt.Errorf("drain: %w", command.Lines(errors.New("2 stay:\n  web\n  db")))), code: 1, says: "error: drain: 2 stay:\n  web\n  db\n"},
 		"a command elsewhere that fails":     {args: []string{"do", "x"}, err: elsewhere(3), code: 3, says: "error: it ended with 3\n"},
+		"a command that answers by its code": {args: []string{"do", "x"}, err: fmt.Errorf("asked: %w", command.Answer(1)), code: 1},
 		"a call that the command finds bad":  {args: []string{"do", "x"}, err: command.Usage(errors.New("x is no name")), code: 2, says: "error: x is no name\n"},
 		"an argument that is missing":        {args: []string{"do"}, code: 2, says: "error: NAME is missing: program do NAME [flags]\n"},
 		"an argument too much":               {args: []string{"do", "x", "y"}, code: 2, says: "error: \"y\" is too much: program do NAME [flags]\n"},

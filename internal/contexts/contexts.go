@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // mostNamed is how many contexts are named: more are counted.
@@ -36,15 +38,13 @@ func (e *UnknownError) Error() string {
 		return fmt.Sprintf("there is no context %q: no kubeconfig was found; --kubeconfig or $KUBECONFIG names it", e.Name)
 	}
 	out := fmt.Sprintf("there is no context %q in %s", e.Name, strings.Join(e.Files, ", "))
-	switch more := len(e.Known) - mostNamed; {
+	switch {
 	case len(e.Known) == 0:
 		return out + ", and no other"
 	case len(e.Known) == 1:
 		return out + ": there is " + e.Known[0]
-	case more > 0:
-		return fmt.Sprintf("%s: there are %s and %d more", out, strings.Join(e.Known[:mostNamed], ", "), more)
 	default:
-		return out + ": there are " + strings.Join(e.Known, ", ")
+		return out + ": there are " + excerpt.Names(e.Known, mostNamed)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
-func TestTold(t *testing.T) {
+func TestShown(t *testing.T) {
 	patch := func(err error) error {
 		return &url.Error{Op: "Patch", URL: "https://127.0.0.1:34903/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=flotilla", Err: err}
 	}

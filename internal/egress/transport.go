@@ -110,13 +110,13 @@ func (t *Transport) proxyFor(to *url.URL) (*url.URL, error) {
 	return t.dialer.Proxies(to)
 }
 
-// patience is how long a host behind a proxy is looked up: where nothing leads outside but the proxy, resolvers may never
+// lookupTimeout is how long a host behind a proxy is looked up: where nothing leads outside but the proxy, resolvers may never
 // answer.
-const patience = 2 * time.Second
+const lookupTimeout = 2 * time.Second
 
 // behind judges a host that is reached by a proxy. One that is not known here is for the proxy to find.
 func behind(ctx context.Context, judge func(context.Context, string) ([]netip.AddrPort, error), address string) error {
-	lookup, cancel := context.WithTimeout(ctx, patience)
+	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	if _, err := judge(lookup, address); err != nil && !IsAbsent(err) {
 		return err

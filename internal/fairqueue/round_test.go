@@ -24,9 +24,9 @@ func many(owner string, n int) []string {
 	return out
 }
 
-// TestALongLineHoldsNobodyUp checks that the keys of one tenant, however many
+// TestALongQueueDelaysNobody checks that the keys of one tenant, however many
 // there are and however quick each is, do not make others wait.
-func TestALongLineHoldsNobodyUp(t *testing.T) {
+func TestALongQueueDelaysNobody(t *testing.T) {
 	cases := map[string]struct {
 		late func(q *fairqueue.Queue[string]) // adds keys behind the long line
 		most int                              // handouts until the other tenant's key

@@ -109,7 +109,7 @@ func read(fset *token.FileSet, from types.Importer, p goPackage) ([]function, er
 			if declared, ok := decl.(*ast.FuncDecl); ok {
 				f.name = nameOf(info.Defs[declared.Name])
 			}
-			f.look(decl, info)
+			f.inspect(decl, info)
 			out = append(out, f)
 		}
 	}
@@ -117,7 +117,7 @@ func read(fset *token.FileSet, from types.Importer, p goPackage) ([]function, er
 }
 
 // look notes which fields a declaration reads, and what of Flux's it calls.
-func (f function) look(decl ast.Decl, info *types.Info) {
+func (f function) inspect(decl ast.Decl, info *types.Info) {
 	written := map[ast.Expr]bool{}
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {

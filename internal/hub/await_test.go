@@ -17,13 +17,13 @@ func TestAwait(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	var messages []string
 	log := funcr.New(func(_, args string) { messages = append(messages, args) }, funcr.Options{})
-	looks := 0
+	reads := 0
 	w := waiting{clock: clock, log: log, probe: func(context.Context) error {
-		if looks++; looks > 130 {
+		if reads++; reads > 130 {
 			return nil
 		}
 		clock.Step(time.Second)
-		if looks > 60 {
+		if reads > 60 {
 			return errors.New("it is starting")
 		}
 		return errors.New("connection refused")

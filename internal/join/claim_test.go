@@ -79,9 +79,9 @@ func TestClaim(t *testing.T) {
 func TestAClaimIsNotWrittenOverAnother(t *testing.T) {
 	env := shared.Env(t)
 	t.Cleanup(func() { carry(t, env.Hub, noClaim) })
-	for looks := 1; looks <= 2; looks++ {
+	for reads := 1; reads <= 2; reads++ {
 		carry(t, env.Hub, noClaim)
-		left := looks
+		left := reads
 		member, err := client.NewWithWatch(env.Config, client.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -96,12 +96,12 @@ func TestAClaimIsNotWrittenOverAnother(t *testing.T) {
 			},
 		})
 		if err := join.Claim(t.Context(), join.ClaimOptions{Member: late, Hub: "h1", Cluster: "self"}); err == nil && left <= 0 {
-			t.Errorf("after look %d: claimed", looks)
+			t.Errorf("after look %d: claimed", reads)
 		} else if err != nil && !errors.Is(err, join.ErrClaimed) && !strings.Contains(err.Error(), "modified") {
 			t.Error(err)
 		}
 		if got := carried(t, env.Hub); left <= 0 && !strings.Contains(got, `"hub":"h2"`) {
-			t.Errorf("after look %d it carries %s", looks, got)
+			t.Errorf("after look %d it carries %s", reads, got)
 		}
 	}
 }

@@ -45,13 +45,13 @@ type Departure struct {
 	well      bool
 	taken     bool
 
-	voice    voice
+	contact  contact
 	reported string
 	when     time.Time
 }
 
-// voice is what has been heard of a cluster.
-type voice struct {
+// contact is what has been heard of a cluster.
+type contact struct {
 	at      time.Time // when it was last heard of; zero for never
 	asked   time.Time
 	mute    bool // it was asked, and has not answered
@@ -61,7 +61,7 @@ type voice struct {
 
 // spoke records a time at which the cluster was heard of as well. An agent that
 // starts reports the state of its cluster before it renews its Lease.
-func (v *voice) spoke(at, now time.Time) {
+func (v *contact) spoke(at, now time.Time) {
 	if !v.at.IsZero() && at.After(v.at) && !at.After(now) {
 		v.at = at
 	}
@@ -79,7 +79,7 @@ const (
 
 // Observe records the state of the cluster; nil means that it is gone.
 func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	known, err := d.Look(ctx, cluster)
+	known, err := d.Check(ctx, cluster)
 	d.begun = true
 	if err == nil && known && cluster != nil {
 		d.report(ctx)
@@ -87,17 +87,17 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return err
 }
 
-// Look is Observe where the registration is still to be removed, so that nothing is
+// Check is Observe where the registration is still to be removed, so that nothing is
 // waited for yet: of a cluster whose agent has been silent for long, all Works may go in
 // the same moment as that. known is false where the caller may not list the Works.
-func (d *Departure) Look(ctx context.Context, cluster *clusterv1alpha1.Cluster) (known bool, err error) {
+func (d *Departure) Check(ctx context.Context, cluster *clusterv1alpha1.Cluster) (known bool, err error) {
 	d.begin()
 	if cluster != nil {
 		d.pull = cluster.Spec.SyncMode == clusterv1alpha1.Pull
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 		d.listen(ctx)
 		if d.pull && outlook.Reached(cluster) { // as the agent says itself
-			d.voice.spoke(ready.LastTransitionTime.Time, d.Clock.Now())
+			d.contact.spoke(ready.LastTransitionTime.Time, d.Clock.Now())
 		}
 		d.well = outlook.Reached(lately(ctx, d, cluster))
 		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
@@ -130,7 +130,7 @@ func byItsAnswer(ctx context.Context, d *Departure, cluster *clusterv1alpha1.Clu
 		return lately(ctx, d, cluster)
 	}
 	d.begin()
-	if d.listen(ctx); !d.voice.mute {
+	if d.listen(ctx); !d.contact.mute {
 		return cluster
 	}
 	cluster = cluster.DeepCopy()
@@ -150,7 +150,7 @@ func lately(ctx context.Context, d *Departure, cluster *clusterv1alpha1.Cluster)
 		return cluster
 	}
 	d.begin()
-	if d.listen(ctx); d.voice.mute {
+	if d.listen(ctx); d.contact.mute {
 		return cluster
 	}
 	cluster = cluster.DeepCopy()
@@ -200,17 +200,17 @@ func (d *Departure) Taken() bool { return d.taken }
 // of a member that was asked. Zero means that the cluster answers, or that nobody
 // listens.
 func (d *Departure) Silent() time.Duration {
-	if d.voice.at.IsZero() || !d.pull && !d.voice.mute {
+	if d.contact.at.IsZero() || !d.pull && !d.contact.mute {
 		return 0
 	}
-	return d.Clock.Since(d.voice.at)
+	return d.Clock.Since(d.contact.at)
 }
 
 // unheard reports whether nobody can have removed the objects of Works that are
 // gone. A member that does not answer counts at once, as it may have been hanging
 // long before it was first asked; an agent counts only after its timeout.
 func (d *Departure) unheard() bool {
-	return d.voice.mute || d.Silent() > d.voice.timeout
+	return d.contact.mute || d.Silent() > d.contact.timeout
 }
 
 // listen reads the agent's Lease, or asks the member.
@@ -218,7 +218,7 @@ func (d *Departure) listen(ctx context.Context) {
 	switch {
 	case d.pull:
 		d.hear(ctx)
-	case d.Answers != nil && d.Clock.Since(d.voice.asked) >= everySome:
+	case d.Answers != nil && d.Clock.Since(d.contact.asked) >= everySome:
 		d.ask(ctx)
 	}
 }
@@ -228,16 +228,16 @@ func (d *Departure) listen(ctx context.Context) {
 func (d *Departure) hear(ctx context.Context) {
 	lease := &coordinationv1.Lease{}
 	err := d.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: d.Name}, lease)
-	if err != nil || lease.Spec.RenewTime == nil || d.voice.renewed.Equal(lease.Spec.RenewTime) {
+	if err != nil || lease.Spec.RenewTime == nil || d.contact.renewed.Equal(lease.Spec.RenewTime) {
 		return // a Lease that cannot be read shows nothing
 	}
 	now := d.Clock.Now()
-	if d.voice.at = now; d.voice.renewed == nil && lease.Spec.RenewTime.Time.Before(now) {
-		d.voice.at = lease.Spec.RenewTime.Time
+	if d.contact.at = now; d.contact.renewed == nil && lease.Spec.RenewTime.Time.Before(now) {
+		d.contact.at = lease.Spec.RenewTime.Time
 	}
-	d.voice.renewed, d.voice.timeout = lease.Spec.RenewTime, agentTimeout
+	d.contact.renewed, d.contact.timeout = lease.Spec.RenewTime, agentTimeout
 	if of := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); of > 0 {
-		d.voice.timeout = time.Duration(of) * time.Second / 2 //nolint:mnd // it is renewed in a quarter of it
+		d.contact.timeout = time.Duration(of) * time.Second / 2 //nolint:mnd // it is renewed in a quarter of it
 	}
 }
 
@@ -248,10 +248,10 @@ func (d *Departure) ask(ctx context.Context) {
 	err := d.Answers(short)
 	now := d.Clock.Now()
 	mute := err != nil && !slices.Contains(answers, apierrors.ReasonForError(err))
-	if !mute || !d.voice.mute {
-		d.voice.at = now
+	if !mute || !d.contact.mute {
+		d.contact.at = now
 	}
-	d.voice.asked, d.voice.mute, d.voice.timeout = now, mute, everySome
+	d.contact.asked, d.contact.mute, d.contact.timeout = now, mute, everySome
 }
 
 // answers are the reasons of errors that the member, or the hub in front of it,
@@ -292,7 +292,7 @@ func (d *Departure) report(ctx context.Context) {
 		ran += min(len(objects), 1)
 	}
 	if ran == 0 {
-		by, _ = held(ctx, d.Hub, d.Name) // fails for an agent, which may not list bindings
+		by, _ = placedIn(ctx, d.Hub, d.Name) // fails for an agent, which may not list bindings
 	}
 	state := d.state(ran, by)
 	switch {
@@ -322,7 +322,7 @@ func (d *Departure) state(ran int, by string) string {
 	}
 	silent := d.Silent()
 	switch {
-	case silent > 0 && silent >= d.voice.timeout-everySome:
+	case silent > 0 && silent >= d.contact.timeout-everySome:
 		state += fmt.Sprintf("; %s for %s", quiet, silent.Round(time.Second))
 	case !d.well:
 		state += ", which does not say that it is well"

@@ -17,9 +17,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// HubPlace returns where the hub runs, as it records itself; empty if it does
+// hubPlace returns where the hub runs, as it records itself; empty if it does
 // not.
-func HubPlace(ctx context.Context, hub client.Reader) (string, error) {
+func hubPlace(ctx context.Context, hub client.Reader) (string, error) {
 	info := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}
 	err := hub.Get(ctx, key, info)
@@ -54,7 +54,7 @@ func ActsHere(ctx context.Context, hub client.Reader, claim *hubclaim.Claim) err
 	if claim == nil || claim.Home == nil || claim.Mode == hubclaim.Pull {
 		return nil
 	}
-	place, err := HubPlace(ctx, hub)
+	place, err := hubPlace(ctx, hub)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func Join(ctx context.Context, o Options) error {
 	if claim.Hub, err = HubIdentity(ctx, o.Hub); err != nil {
 		return err
 	}
-	if claim.Place, err = HubPlace(ctx, o.Hub); err != nil {
+	if claim.Place, err = hubPlace(ctx, o.Hub); err != nil {
 		return err
 	}
 	if err := Unclaimed(ctx, claim); err != nil {

@@ -46,8 +46,8 @@ const (
 	FateRights = "goes on giving rights"
 )
 
-// Possession is an object in a member that another hub manages.
-type Possession struct {
+// ForeignObject is an object in a member that another hub manages.
+type ForeignObject struct {
 	// Object is its kind and name, as in "ConfigMap shop/web".
 	Object string `json:"object"`
 	// Fate is what becomes of it, one of the constants above.
@@ -60,7 +60,7 @@ type TakeOver struct {
 	// it.
 	From *hubclaim.Claim
 	// Objects are what that hub manages there, sorted by fate and name.
-	Objects []Possession
+	Objects []ForeignObject
 	// Unread are the kinds that could not be listed.
 	Unread []string
 	// Blind means that it is not known what this hub asks for: what counts as
@@ -86,11 +86,11 @@ func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member c
 		if obj.Annotations[workv1alpha2.HubAnnotation] == hubID {
 			return
 		}
-		fate := wanted[wish{gk, obj.Namespace, obj.Name}]
+		fate := wanted[objectKey{gk, obj.Namespace, obj.Name}]
 		name := strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/")
-		out.Objects = append(out.Objects, Possession{Object: gk.Kind + " " + name, Fate: cmp.Or(fate, fateOfRights(gk, obj.Name), FateStays)})
+		out.Objects = append(out.Objects, ForeignObject{Object: gk.Kind + " " + name, Fate: cmp.Or(fate, fateOfRights(gk, obj.Name), FateStays)})
 	})
-	slices.SortFunc(out.Objects, func(a, b Possession) int {
+	slices.SortFunc(out.Objects, func(a, b ForeignObject) int {
 		return cmp.Or(strings.Compare(a.Fate, b.Fate), strings.Compare(a.Object, b.Object))
 	})
 	return out, err
@@ -111,15 +111,15 @@ func fateOfRights(kind schema.GroupKind, name string) string {
 	}
 }
 
-// wish identifies an object that a hub may want in members.
-type wish struct {
+// objectKey identifies an object that a hub may want in members.
+type objectKey struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
 
 // wantedHere returns the fate of each object that the hub asks for.
-func wantedHere(ctx context.Context, hub client.Reader) (map[wish]string, error) {
-	out := map[wish]string{}
+func wantedHere(ctx context.Context, hub client.Reader) (map[objectKey]string, error) {
+	out := map[objectKey]string{}
 	if hub == nil {
 		return out, nil
 	}
@@ -132,7 +132,7 @@ func wantedHere(ctx context.Context, hub client.Reader) (map[wish]string, error)
 		}
 	}
 	for i := range spaces.Items {
-		out[wish{schema.GroupKind{Kind: "Namespace"}, "", spaces.Items[i].Name}] = FateConflict
+		out[objectKey{schema.GroupKind{Kind: "Namespace"}, "", spaces.Items[i].Name}] = FateConflict
 	}
 	add := func(b workv1alpha2.Binding) {
 		spec := b.BindingSpec()
@@ -141,7 +141,7 @@ func wantedHere(ctx context.Context, hub client.Reader) (map[wish]string, error)
 			fate = FateOurs
 		}
 		ref := spec.Resource
-		out[wish{schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Namespace, ref.Name}] = fate
+		out[objectKey{schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Namespace, ref.Name}] = fate
 	}
 	for i := range bindings.Items {
 		add(&bindings.Items[i])

@@ -297,7 +297,7 @@ func (o *UnjoinOptions) stays(ctx context.Context) error {
 	if err := o.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name)), client.Limit(1)); err != nil {
 		return fmt.Errorf("list the works of cluster %s: %w", o.Name, err)
 	}
-	by, err := held(ctx, o.Hub, o.Name)
+	by, err := placedIn(ctx, o.Hub, o.Name)
 	switch {
 	case err != nil:
 		return err

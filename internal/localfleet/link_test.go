@@ -82,10 +82,10 @@ func TestLink(t *testing.T) {
 	check("before", "a", says(t, before, "a", long))
 	link.Cut()
 	check("what was there when it was cut", "silence", says(t, before, "b", short))
-	held := localfleet.Held(link)
+	buffered := localfleet.Buffered(link)
 	during := dial()
 	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, long, true, func(context.Context) (bool, error) {
-		return localfleet.Held(link) > held, nil // or it would come only once the link is mended
+		return localfleet.Buffered(link) > buffered, nil // or it would come only once the link is mended
 	})
 	if err != nil {
 		t.Fatalf("a connection is not taken: %v", err)

@@ -43,14 +43,14 @@ type homeSeen struct {
 }
 
 // glance returns for how long a Home has not changed.
-func (t *tenure) glance(home *hubclaim.Home) hubclaim.Glance {
+func (t *tenure) observation(home *hubclaim.Home) hubclaim.Observation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
 	if s := &t.home; s.since.IsZero() || !s.last.Same(home) {
 		s.last, s.since = home, now
 	}
-	return hubclaim.Glance{Still: now.Sub(t.home.since), Asked: t.home.asked}
+	return hubclaim.Observation{Still: now.Sub(t.home.since), Asked: t.home.asked}
 }
 
 // enter reports whether the hub may act in a member with this claim, and sets its home as it
@@ -71,7 +71,7 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *hubclaim.Claim, claiman
 	case last.Home.Elsewhere(claimant.Place):
 		return hubclaim.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, excerpt.Bytes(last.Home.At, mostExcerpt))
 	}
-	home, turn := was.Enter(claimant.Place, t.glance(was))
+	home, turn := was.Enter(claimant.Place, t.observation(was))
 	moves = !home.Same(wanted.Home)
 	wanted.Home = home
 	if turn == hubclaim.Acts {

@@ -21,7 +21,7 @@ import (
 // TestACopyOfAHubBesideIt: two hubs of one identity and one member. Whoever acts there
 // goes on, and who comes from a copy waits until nobody answers.
 func TestACopyOfAHubBesideIt(t *testing.T) {
-	e := &estate{}
+	e := &memberCluster{}
 	server := httptest.NewServer(e)
 	defer server.Close()
 	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
@@ -36,7 +36,7 @@ func TestACopyOfAHubBesideIt(t *testing.T) {
 		return m
 	}
 	hub, copied := connect("here"), connect("there")
-	look := func(what string, m *members.Member, want error, asked ...string) {
+	check := func(what string, m *members.Member, want error, asked ...string) {
 		t.Helper()
 		e.asked()
 		if err := m.Prove(t.Context()); !errors.Is(err, want) || m.Proven() != (want == nil) {
@@ -47,54 +47,54 @@ func TestACopyOfAHubBesideIt(t *testing.T) {
 		}
 		now.Step(10 * time.Second)
 	}
-	look("the hub, for the first time", hub, nil, "GET", "PATCH")
-	look("the hub", hub, nil, "GET")
-	look("a copy", copied, members.ErrMoving, "GET", "PATCH")
-	look("a copy that waits", copied, members.ErrMoving, "GET")
-	look("the hub answers", hub, nil, "GET", "PATCH")
+	check("the hub, for the first time", hub, nil, "GET", "PATCH")
+	check("the hub", hub, nil, "GET")
+	check("a copy", copied, members.ErrMoving, "GET", "PATCH")
+	check("a copy that waits", copied, members.ErrMoving, "GET")
+	check("the hub answers", hub, nil, "GET", "PATCH")
 	if got := hub.Refused(); got != "there" {
 		t.Errorf("the hub refused %q", got)
 	}
-	look("a copy that was refused", copied, members.ErrElsewhere, "GET")
-	look("the hub goes on", hub, nil, "GET")
+	check("a copy that was refused", copied, members.ErrElsewhere, "GET")
+	check("the hub goes on", hub, nil, "GET")
 	if err := connect("there").Release(t.Context()); err != nil || !strings.Contains(e.claim, `"at":"here"`) {
 		t.Errorf("the copy takes the hub's claim off: %v, %s", err, e.claim)
 	}
 
 	// The hub is gone. Its copy asks again some time later, and has it.
 	now.Step(5 * time.Minute)
-	look("a copy that asks again", copied, members.ErrMoving, "GET", "PATCH")
-	look("after 10 s", copied, members.ErrMoving, "GET")
-	look("after 20 s", copied, members.ErrMoving, "GET")
-	look("after 30 s", copied, nil, "GET", "PATCH")
-	look("from then on", copied, nil, "GET")
-	look("the hub that comes back", hub, members.ErrMoving, "GET", "PATCH")
-	look("the copy answers", copied, nil, "GET", "PATCH")
-	look("the hub that was refused", hub, members.ErrElsewhere, "GET")
+	check("a copy that asks again", copied, members.ErrMoving, "GET", "PATCH")
+	check("after 10 s", copied, members.ErrMoving, "GET")
+	check("after 20 s", copied, members.ErrMoving, "GET")
+	check("after 30 s", copied, nil, "GET", "PATCH")
+	check("from then on", copied, nil, "GET")
+	check("the hub that comes back", hub, members.ErrMoving, "GET", "PATCH")
+	check("the copy answers", copied, nil, "GET", "PATCH")
+	check("the hub that was refused", hub, members.ErrElsewhere, "GET")
 
 	// The copy lets the member go. Nobody takes it but who asks for it, and the copy.
 	if err := connect("there").Release(t.Context()); err != nil || e.claim != "" || !strings.Contains(e.released, `"at":"there"`) {
 		t.Errorf("release: %v, claim %q, released %s", err, e.claim, e.released)
 	}
-	look("the hub, once the copy has let go", hub, members.ErrLetGo, "GET")
-	look("the hub, started anew", connect("here"), members.ErrLetGo, "GET")
-	look("who let go, and has the cluster again", connect("there"), nil, "GET", "PATCH")
+	check("the hub, once the copy has let go", hub, members.ErrLetGo, "GET")
+	check("the hub, started anew", connect("here"), members.ErrLetGo, "GET")
+	check("who let go, and has the cluster again", connect("there"), nil, "GET", "PATCH")
 	if e.released != "" {
 		t.Errorf("a member that is taken on is still said to be let go of: %s", e.released)
 	}
 
 	// Somebody removes the claim: that does not make the member nobody's.
 	e.claim = ""
-	look("the hub, without a claim there", hub, members.ErrMoving, "GET", "PATCH")
+	check("the hub, without a claim there", hub, members.ErrMoving, "GET", "PATCH")
 
 	// One that does not know where it is, is kept apart from none.
-	look("loops that run apart", connect(""), nil, "GET")
+	check("loops that run apart", connect(""), nil, "GET")
 }
 
 // TestACopyThatCannotBeRefused: a hub that cannot say no writes nothing more, tries with
 // each look, and goes on once it has; a copy that cannot say that it acts does not.
 func TestACopyThatCannotBeRefused(t *testing.T) {
-	e := &estate{claim: `{"hub":"one","cluster":"east","home":{"at":"here","asks":"there"}}`, refuses: http.StatusForbidden}
+	e := &memberCluster{claim: `{"hub":"one","cluster":"east","home":{"at":"here","asks":"there"}}`, refuses: http.StatusForbidden}
 	server := httptest.NewServer(e)
 	defer server.Close()
 	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
@@ -141,7 +141,7 @@ func (*weighs) Next(context.Context, string, *hubclaim.Mark) (*hubclaim.Mark, er
 // TestAHubThatHasMovedIsWeighedFirst: a backup that is put back in another folder is found
 // to be older before it may act.
 func TestAHubThatHasMovedIsWeighedFirst(t *testing.T) {
-	e := &estate{claim: `{"hub":"one","cluster":"east","mark":{"run":1,"id":"x","revision":7},"home":{"at":"here"}}`}
+	e := &memberCluster{claim: `{"hub":"one","cluster":"east","mark":{"run":1,"id":"x","revision":7},"home":{"at":"here"}}`}
 	server := httptest.NewServer(e)
 	defer server.Close()
 	marks := &weighs{}
@@ -163,7 +163,7 @@ func TestAHubThatHasMovedIsWeighedFirst(t *testing.T) {
 // TestAMemberThatCannotBeAsked: one that takes no writes any more has nothing written there
 // by a hub that has moved.
 func TestAMemberThatCannotBeAsked(t *testing.T) {
-	e := &estate{claim: `{"hub":"one","cluster":"east","home":{"at":"here"}}`, refuses: http.StatusForbidden}
+	e := &memberCluster{claim: `{"hub":"one","cluster":"east","home":{"at":"here"}}`, refuses: http.StatusForbidden}
 	server := httptest.NewServer(e)
 	defer server.Close()
 	m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}).Connect(members.Target{

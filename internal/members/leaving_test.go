@@ -34,11 +34,11 @@ func TestADefinitionThatLeaves(t *testing.T) {
 	if err := env.Hub.Create(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
-	held, late := managed("default", "held", nil), managed("default", "late", nil)
-	held.SetGroupVersionKind(gvk)
-	held.SetFinalizers([]string{"example.com/hold"})
+	blocked, late := managed("default", "held", nil), managed("default", "late", nil)
+	blocked.SetGroupVersionKind(gvk)
+	blocked.SetFinalizers([]string{"example.com/hold"})
 	late.SetGroupVersionKind(gvk)
-	eventually(t, "one is there", func() error { return env.Hub.Create(t.Context(), held) })
+	eventually(t, "one is there", func() error { return env.Hub.Create(t.Context(), blocked) })
 	if err := env.Hub.Delete(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestADefinitionThatLeaves(t *testing.T) {
 		}
 		return nil
 	})
-	if err := env.Hub.Patch(t.Context(), held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := env.Hub.Patch(t.Context(), blocked, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is not served any more", func() error {

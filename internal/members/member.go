@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/flotilla-io/flotilla/internal/members/codec"
 	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/members/transport"
-	"github.com/flotilla-io/flotilla/internal/members/wire"
 )
 
 var (
@@ -45,7 +45,7 @@ type Member struct {
 	id        string
 	config    *rest.Config
 	clients   kubernetes.Interface
-	wire      *wire.Clients
+	codec     *codec.Clients
 	dynamic   dynamic.Interface
 	report    Handler
 	http      *http.Client
@@ -275,10 +275,10 @@ func connect(target Target, o Options, report Handler) (*Member, error) {
 	if m.clients, err = kubernetes.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	if m.wire, err = wire.New(m.config); err != nil {
+	if m.codec, err = codec.New(m.config); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	if m.dynamic, err = m.wire.Client(m.http); err != nil {
+	if m.dynamic, err = m.codec.Client(m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
 	m.tenure = &tenure{clients: m.clients, claimant: target.Claimant, marks: target.Marks, clock: o.Clock}

@@ -37,7 +37,7 @@ func (m *Member) As(who author.Account) (Sender, error) {
 		return nil, fmt.Errorf("act in %s: %w", m.name, author.ErrUnknown)
 	}
 	client := &http.Client{Transport: introducing{who, m.http.Transport}, CheckRedirect: m.http.CheckRedirect, Timeout: m.http.Timeout}
-	as, err := m.wire.Client(client)
+	as, err := m.codec.Client(client)
 	if err != nil {
 		return nil, fmt.Errorf("act in %s as %s: %w", m.name, who.User, err)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // estate is a member that has nothing but the namespace kube-system.
-type estate struct {
+type memberCluster struct {
 	mu       sync.Mutex
 	claim    string
 	released string // by whom, where it has no claim
@@ -34,7 +34,7 @@ type estate struct {
 	lease    string // of an agent that acts there, as JSON; empty: there is none
 }
 
-func (e *estate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *memberCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.requests = append(e.requests, r.Method)
@@ -84,7 +84,7 @@ func (e *estate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"u","resourceVersion":"7","annotations":%s}}`, annotations)
 }
 
-func (e *estate) asked() []string {
+func (e *memberCluster) asked() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out := e.requests
@@ -94,39 +94,39 @@ func (e *estate) asked() []string {
 
 func TestTheClaimOfAMember(t *testing.T) {
 	for name, tc := range map[string]struct {
-		estate   *estate
-		err      string // part of it; empty: the member may be written to
-		claim    string // in the member, afterwards
-		standing hubclaim.Standing
-		fault    string   // part of it
-		asked    []string // by the first look
+		memberCluster *memberCluster
+		err           string // part of it; empty: the member may be written to
+		claim         string // in the member, afterwards
+		standing      hubclaim.Standing
+		fault         string   // part of it
+		asked         []string // by the first look
 	}{
 		"nobody has it": {
-			&estate{}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET", "PATCH"},
+			&memberCluster{}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET", "PATCH"},
 		},
 		"somebody writes at the same time": {
-			&estate{races: 1}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET", "PATCH", "GET", "PATCH"},
+			&memberCluster{races: 1}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET", "PATCH", "GET", "PATCH"},
 		},
 		"it is this hub's": {
-			&estate{claim: `{"hub":"one","cluster":"east"}`}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET"},
+			&memberCluster{claim: `{"hub":"one","cluster":"east"}`}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET"},
 		},
 		"it was another hub's": {
-			&estate{claim: `{"hub":"one","cluster":"east","former":["two"]}`}, "", `{"hub":"one","cluster":"east","former":["two"]}`,
+			&memberCluster{claim: `{"hub":"one","cluster":"east","former":["two"]}`}, "", `{"hub":"one","cluster":"east","former":["two"]}`,
 			hubclaim.Standing{Hub: "one", Contested: true}, "", []string{"GET"},
 		},
 		"it is another hub's": {
-			&estate{claim: `{"hub":"two","cluster":"west","address":"https://two"}`}, "cluster west of the control plane at https://two",
+			&memberCluster{claim: `{"hub":"two","cluster":"west","address":"https://two"}`}, "cluster west of the control plane at https://two",
 			`{"hub":"two","cluster":"west","address":"https://two"}`, hubclaim.Standing{}, "", []string{"GET"},
 		},
 		"what it carries is no claim": {
-			&estate{claim: `mine`}, "remove it there", `mine`, hubclaim.Standing{}, "", []string{"GET"},
+			&memberCluster{claim: `mine`}, "remove it there", `mine`, hubclaim.Standing{}, "", []string{"GET"},
 		},
 		"it does not let itself be claimed": {
-			&estate{refuses: http.StatusForbidden}, "", "", hubclaim.Standing{Hub: "one"}, "no", []string{"GET", "PATCH"},
+			&memberCluster{refuses: http.StatusForbidden}, "", "", hubclaim.Standing{Hub: "one"}, "no", []string{"GET", "PATCH"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(tc.estate)
+			server := httptest.NewServer(tc.memberCluster)
 			defer server.Close()
 			r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 			m, err := r.Connect(members.Target{
@@ -140,14 +140,14 @@ func TestTheClaimOfAMember(t *testing.T) {
 			if refused := errors.Is(err, members.ErrClaimed); refused != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) || m.Proven() == refused {
 				t.Errorf("Prove = %v, proven = %v", err, m.Proven())
 			}
-			if diff := cmp.Diff(tc.asked, tc.estate.asked()); diff != "" {
+			if diff := cmp.Diff(tc.asked, tc.memberCluster.asked()); diff != "" {
 				t.Errorf("the first look asks (-want +got):\n%s", diff)
 			}
-			if tc.estate.claim != tc.claim || m.Standing() != tc.standing || !strings.Contains(m.Unclaimed(), tc.fault) || (tc.fault == "") != (m.Unclaimed() == "") {
-				t.Errorf("claim %s, standing %v, fault %q", tc.estate.claim, m.Standing(), m.Unclaimed())
+			if tc.memberCluster.claim != tc.claim || m.Standing() != tc.standing || !strings.Contains(m.Unclaimed(), tc.fault) || (tc.fault == "") != (m.Unclaimed() == "") {
+				t.Errorf("claim %s, standing %v, fault %q", tc.memberCluster.claim, m.Standing(), m.Unclaimed())
 			}
 			_ = m.Prove(t.Context())
-			if diff := cmp.Diff([]string{"GET"}, tc.estate.asked()); diff != "" {
+			if diff := cmp.Diff([]string{"GET"}, tc.memberCluster.asked()); diff != "" {
 				t.Errorf("the next look asks (-want +got):\n%s", diff)
 			}
 		})
@@ -157,8 +157,8 @@ func TestTheClaimOfAMember(t *testing.T) {
 // TestAMemberThatAnAgentHasLeft: what an agent has kept, or a copy of that, is put back in
 // no cluster that was taken out of the fleet; a hub that is there may take it in again.
 func TestAMemberThatAnAgentHasLeft(t *testing.T) {
-	estate := &estate{}
-	server := httptest.NewServer(estate)
+	memberCluster := &memberCluster{}
+	server := httptest.NewServer(memberCluster)
 	defer server.Close()
 	way := &yields{}
 	agent := func(hub string, alone bool) *members.Member {
@@ -183,8 +183,8 @@ func TestAMemberThatAnAgentHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	const left = `{"hub":"one","cluster":"","mode":"Pull"}`
-	if estate.claim != "" || estate.released != left {
-		t.Fatalf("the claim is %q, and was let go of with %q", estate.claim, estate.released)
+	if memberCluster.claim != "" || memberCluster.released != left {
+		t.Fatalf("the claim is %q, and was let go of with %q", memberCluster.claim, memberCluster.released)
 	}
 	for _, step := range []struct {
 		name  string
@@ -203,27 +203,27 @@ func TestAMemberThatAnAgentHasLeft(t *testing.T) {
 		if gave := way.times > before; gave != (step.want != nil) {
 			t.Errorf("%s: gives way to who registers anew: %t", step.name, gave)
 		}
-		if estate.claim != step.claim {
-			t.Errorf("%s: the claim is %s", step.name, estate.claim)
+		if memberCluster.claim != step.claim {
+			t.Errorf("%s: the claim is %s", step.name, memberCluster.claim)
 		}
 	}
-	estate.claim, estate.released = "", left
+	memberCluster.claim, memberCluster.released = "", left
 	anew := agent("one", false)
-	if err := anew.Prove(t.Context()); err != nil || estate.released != left {
-		t.Errorf("an agent that is registered anew: %v, let go of by %q", err, estate.released)
+	if err := anew.Prove(t.Context()); err != nil || memberCluster.released != left {
+		t.Errorf("an agent that is registered anew: %v, let go of by %q", err, memberCluster.released)
 	}
 	if err := agent("one", true).Prove(t.Context()); !errors.Is(err, members.ErrLeft) {
 		t.Errorf("a copy of the agent, while the claim does not tell the two apart: %v", err)
 	}
 	way.next = &hubclaim.Mark{Run: 1, ID: "r", Revision: 7}
-	if err := anew.Prove(t.Context()); err != nil || estate.released != "" || !strings.Contains(estate.claim, `"mark"`) {
-		t.Errorf("its first mark: %v, let go of by %q, the claim is %s", err, estate.released, estate.claim)
+	if err := anew.Prove(t.Context()); err != nil || memberCluster.released != "" || !strings.Contains(memberCluster.claim, `"mark"`) {
+		t.Errorf("its first mark: %v, let go of by %q, the claim is %s", err, memberCluster.released, memberCluster.claim)
 	}
 }
 
 // A member is lost to another hub while it is in use, and let go of.
 func TestTheClaimOfAMemberIsLost(t *testing.T) {
-	e := &estate{}
+	e := &memberCluster{}
 	server := httptest.NewServer(e)
 	defer server.Close()
 	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
@@ -278,7 +278,7 @@ func TestAHubAndAnAgentOfOneMember(t *testing.T) {
 	lease := func(version int, holder string) string {
 		return fmt.Sprintf(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"flotilla-agent","resourceVersion":"%d"},"spec":{"holderIdentity":%q,"leaseDurationSeconds":40}}`, version, holder)
 	}
-	e := &estate{claim: `{"hub":"one","cluster":"east","mode":"Pull"}`, lease: lease(1, "left-behind")}
+	e := &memberCluster{claim: `{"hub":"one","cluster":"east","mode":"Pull"}`, lease: lease(1, "left-behind")}
 	server := httptest.NewServer(e)
 	defer server.Close()
 	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))

@@ -82,12 +82,7 @@ func Describe(found []Change) string {
 	return excerpt.Bytes(strings.Join(parts, "; "), mostText)
 }
 
-func enumerate(fields []string) string {
-	if more := len(fields) - mostFields; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(fields[:mostFields], ", "), more)
-	}
-	return strings.Join(fields, ", ")
-}
+func enumerate(fields []string) string { return excerpt.Names(fields, mostFields) }
 
 // changes collects them.
 type changes struct {

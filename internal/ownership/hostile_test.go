@@ -203,7 +203,7 @@ var hostiles = map[string]hostile{
 }
 
 // lookAt does all that is done with a member's object.
-func lookAt(tb testing.TB, desired, live *unstructured.Unstructured) map[string]func() {
+func inspections(tb testing.TB, desired, live *unstructured.Unstructured) map[string]func() {
 	retained := desired.DeepCopy()
 	unstructured.RemoveNestedField(retained.Object, "metadata", "managedFields")
 	theirs, strange := live.DeepCopy(), live.DeepCopy()
@@ -231,9 +231,9 @@ func TestTakesNoMoreTimeThanItsSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wanted, is := build()
 			desired, live := &unstructured.Unstructured{Object: wanted}, &unstructured.Unstructured{Object: is}
-			for what, look := range lookAt(t, desired, live) {
+			for what, inspect := range inspections(t, desired, live) {
 				started := time.Now()
-				look()
+				inspect()
 				t.Logf("%s: %s", what, time.Since(started).Round(time.Millisecond))
 			}
 		})

@@ -36,7 +36,7 @@ func Retained(desired, retained, live *unstructured.Unstructured) (*unstructured
 	if _, wanted := desired.Object["status"]; !wanted {
 		delete(out.Object, "status")
 	}
-	t := territory{in: &reader{}, ours: ownedFields(live), all: &fieldTree{}}
+	t := ownership{in: &reader{}, ours: ownedFields(live), all: &fieldTree{}}
 	for _, entry := range entriesOf(live) {
 		if fields, ok := entry["fieldsV1"].(map[string]any); ok {
 			t.all.add(fields)
@@ -73,7 +73,7 @@ func copyMetadata(out, desired *unstructured.Unstructured) {
 }
 
 // object goes through the fields of want and got, and changes got.
-func (t territory) object(want, got, have map[string]any) error {
+func (t ownership) object(want, got, have map[string]any) error {
 	for key := range want {
 		if _, kept := got[key]; !kept {
 			if value, there := have[key]; there && t.ours["f:"+key] != nil {
@@ -106,7 +106,7 @@ func (t territory) object(want, got, have map[string]any) error {
 
 // value decides one value that differs from what is wanted, and reports whether it
 // is applied.
-func (t territory) value(want, got, have any, wanted, ours bool) (any, bool, error) {
+func (t ownership) value(want, got, have any, wanted, ours bool) (any, bool, error) {
 	if below, ok := objects(got, have); ok && !t.all.whole() {
 		of, _ := want.(map[string]any)
 		err := t.object(of, below[0], below[1])
@@ -123,7 +123,7 @@ func (t territory) value(want, got, have any, wanted, ours bool) (any, bool, err
 }
 
 // list decides the items of a list that has names for them.
-func (t territory) list(want, got, have []any) ([]any, error) {
+func (t ownership) list(want, got, have []any) ([]any, error) {
 	keys := keyOf(t.all.names()[0])
 	all, err := t.restored(keys, want, got, have)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t territory) list(want, got, have []any) ([]any, error) {
 }
 
 // restored returns the items of got, and those of ours that got leaves out.
-func (t territory) restored(keys map[string]any, want, got, have []any) ([]any, error) {
+func (t ownership) restored(keys map[string]any, want, got, have []any) ([]any, error) {
 	all := slices.Clone(got)
 	in := &reader{} // got changes later on
 	for _, item := range want {
@@ -182,7 +182,7 @@ func (t territory) restored(keys map[string]any, want, got, have []any) ([]any, 
 }
 
 // item decides one item of a list. What names it stays.
-func (t territory) item(keys, want, got, have map[string]any) error {
+func (t ownership) item(keys, want, got, have map[string]any) error {
 	kept := map[string]any{}
 	for field := range keys {
 		if value, ok := got[field]; ok {

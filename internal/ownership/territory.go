@@ -8,19 +8,19 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// territory is who owns what below one place of a member's object.
-type territory struct {
+// ownership is who owns what below one place of a member's object.
+type ownership struct {
 	in *reader
 	// ours is our field set, as in metadata.managedFields.
 	ours map[string]any
 	all  *fieldTree // of everybody, us included
 }
 
-// below returns the territory one path element further down, and whether we own
+// below returns the ownership one path element further down, and whether we own
 // something there.
-func (t territory) below(element string) (territory, bool) {
+func (t ownership) below(element string) (ownership, bool) {
 	fields, ours := t.ours[element].(map[string]any)
-	return territory{in: t.in, ours: fields, all: t.all.below(element)}, ours
+	return ownership{in: t.in, ours: fields, all: t.all.below(element)}, ours
 }
 
 // fieldTree is what field sets say together of one place. The nil one says nothing,

@@ -96,7 +96,7 @@ func Discover(ctx context.Context, d Discovery) (*rest.Config, error) {
 	cfg := &rest.Config{Host: host, Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 	again, err := clusterInfo(ctx, cfg)
 	if err != nil {
-		return nil, Explain(err, host)
+		return nil, explain(err, host)
 	}
 	if again.Data[bootstrapapi.KubeConfigKey] != info.Data[bootstrapapi.KubeConfigKey] {
 		return nil, fmt.Errorf("%w: %s described itself differently when it was asked again", ErrUntrusted, host)
@@ -183,7 +183,7 @@ func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, 
 		case errors.Is(err, errForged):
 			return false, err
 		case ctx.Err() == nil || last == nil:
-			last = Explain(err, host)
+			last = explain(err, host)
 		}
 		if answered.IsZero() && answers {
 			answered = time.Now()
@@ -258,9 +258,9 @@ func (d *Discovery) authority(info *corev1.ConfigMap) ([]byte, error) {
 	return pinned.Bytes(), nil
 }
 
-// Explain returns an error for users for an error of a connection to the control
+// explain returns an error for users for an error of a connection to the control
 // plane, with what it means and what to do; nil for nil.
-func Explain(err error, host string) error {
+func explain(err error, host string) error {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var name x509.HostnameError

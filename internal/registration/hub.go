@@ -34,7 +34,7 @@ func Extensions(identity string) map[string]runtime.Object {
 func Identity(ctx context.Context, hub *rest.Config) (string, error) {
 	info, err := clusterInfo(ctx, rest.AnonymousClientConfig(hub))
 	if err != nil {
-		return "", Explain(err, hub.Host)
+		return "", explain(err, hub.Host)
 	}
 	config, err := clientcmd.Load([]byte(info.Data[bootstrapapi.KubeConfigKey]))
 	if err != nil {

@@ -100,7 +100,7 @@ func Request(ctx context.Context, hub *rest.Config, o Options) (Credentials, err
 	defer cancel()
 	certificate, err := o.ask(ctx, client, request)
 	if err != nil {
-		return Credentials{}, Explain(err, hub.Host)
+		return Credentials{}, explain(err, hub.Host)
 	}
 	if err := o.verify(certificate, signer.Public()); err != nil {
 		return Credentials{}, err

@@ -14,7 +14,7 @@ func NewReconciles(registry prometheus.Registerer, kind string) Reconciles {
 	seconds := Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "gotk_reconcile_duration_seconds",
 		Help:    "The duration in seconds of a GitOps Toolkit resource reconciliation.",
-		Buckets: Lengths(),
+		Buckets: lengths(),
 	}, []string{"kind"}))
 	return Reconciles{seconds.WithLabelValues(kind)}
 }

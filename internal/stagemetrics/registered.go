@@ -30,6 +30,6 @@ func Replace(registry prometheus.Registerer, c prometheus.Collector) {
 	_ = registry.Register(c) // which fails where the name means something else: a test of docs/metrics.md shows it
 }
 
-// Lengths returns bounds from one millisecond to about a minute, each four times the one
+// lengths returns bounds from one millisecond to about a minute, each four times the one
 // before: a stage is a request, or a transfer.
-func Lengths() []float64 { return prometheus.ExponentialBuckets(0.001, 4, 9) }
+func lengths() []float64 { return prometheus.ExponentialBuckets(0.001, 4, 9) }

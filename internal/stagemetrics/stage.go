@@ -40,7 +40,7 @@ type Stage struct {
 // NewStage returns what counts under the two names. Buckets are Lengths if none are given.
 func NewStage(registry prometheus.Registerer, c clock.PassiveClock, seconds prometheus.HistogramOpts, outcomes prometheus.CounterOpts) *Stage {
 	if seconds.Buckets == nil {
-		seconds.Buckets = Lengths()
+		seconds.Buckets = lengths()
 	}
 	return &Stage{
 		clock:    c,

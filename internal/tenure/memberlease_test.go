@@ -74,9 +74,9 @@ func (k taker) holds(t *testing.T, other string) {
 	})
 }
 
-// TestASeatIsForOne: of two who want it one writes; the other reads, and has its turn
+// TestALeaseIsForOne: of two who want it one writes; the other reads, and has its turn
 // when the first one lets go, lapses or is taken the Lease.
-func TestASeatIsForOne(t *testing.T) {
+func TestALeaseIsForOne(t *testing.T) {
 	env := hubs.Env(t)
 	frozen := clocktesting.NewFakeClock(time.Now())
 	var cut atomic.Bool
@@ -347,9 +347,9 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestWhereThereIsNoSeat: a member that forbids Leases, or has none, is written to all
+// TestWhereThereIsNoLease: a member that forbids Leases, or has none, is written to all
 // the same; one that does not answer is not.
-func TestWhereThereIsNoSeat(t *testing.T) {
+func TestWhereThereIsNoLease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code   int
 		reason metav1.StatusReason

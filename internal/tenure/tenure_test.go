@@ -245,7 +245,7 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-func TestWatchTellsWhy(t *testing.T) {
+func TestWatchSaysWhy(t *testing.T) {
 	tenure, clock := began(t)
 	done := make(chan error, 1)
 	go func() { done <- tenure.Watch(t.Context()) }()

@@ -93,7 +93,7 @@ func (e Event) Facts() []Fact {
 	return out
 }
 
-// rank puts what the Event itself tells first.
+// rank puts first what is the Event's own.
 func rank(key string) int {
 	if at := slices.Index([]string{KeyRevision, KeyOriginRevision, keySummary}, key); at >= 0 {
 		return at

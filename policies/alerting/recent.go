@@ -11,47 +11,47 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// period is how long an Event that is like another one is no news.
+// period is how long an Event that is like another one is not new.
 const period = 5 * time.Minute
 
 // Recent knows the Events of the last minutes of one namespace. The zero value knows none. It is bounded: of more Events than
 // it has room for it forgets the oldest early.
 type Recent struct {
-	now, before map[[sha256.Size]byte]told
+	now, before map[[sha256.Size]byte]seen
 	since       time.Time // when now began
 }
 
 // mostRecent is how many Events each of both halves knows.
 const mostRecent = 500
 
-// told is an Event of the last minutes.
-type told struct {
+// seen is an Event of the last minutes.
+type seen struct {
 	at time.Time
 	of types.UID
 	// ends is true of one that says that all is well.
 	ends bool
 }
 
-// News reports whether an Event is none like one of the last five minutes: of the same object, with the same message and
-// metadata. How far something has come is no news: of what goes on, or waits, one Event of a revision counts. That a fault is
-// over is news, although the end of the one before was told in the same words.
-func (r *Recent) News(e Event, now time.Time) bool {
+// IsNew reports whether an Event is none like one of the last five minutes: of the same object, with the same message and
+// metadata. Progress is not new: of what goes on, or waits, one Event of a revision counts. That a fault is
+// over is new, although the end of the one before had the same words.
+func (r *Recent) IsNew(e Event, now time.Time) bool {
 	if r.now == nil || now.Sub(r.since) >= period || len(r.now) >= mostRecent {
-		r.now, r.before, r.since = map[[sha256.Size]byte]told{}, r.now, now
+		r.now, r.before, r.since = map[[sha256.Size]byte]seen{}, r.now, now
 	}
 	key := keyOf(e)
-	for _, known := range []map[[sha256.Size]byte]told{r.now, r.before} {
+	for _, known := range []map[[sha256.Size]byte]seen{r.now, r.before} {
 		if t, found := known[key]; found && now.Sub(t.at) < period {
 			return false
 		}
 	}
 	of := e.InvolvedObject.UID
 	if e.Failed() {
-		for _, known := range []map[[sha256.Size]byte]told{r.now, r.before} {
-			maps.DeleteFunc(known, func(_ [sha256.Size]byte, t told) bool { return t.ends && t.of == of })
+		for _, known := range []map[[sha256.Size]byte]seen{r.now, r.before} {
+			maps.DeleteFunc(known, func(_ [sha256.Size]byte, t seen) bool { return t.ends && t.of == of })
 		}
 	}
-	r.now[key] = told{at: now, of: of, ends: !e.Failed() && !waits(e)}
+	r.now[key] = seen{at: now, of: of, ends: !e.Failed() && !waits(e)}
 	return true
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/alerting"
 )
 
-func TestNews(t *testing.T) {
+func TestIsNew(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	changed := func(change func(*alerting.Event)) alerting.Event {
 		e := failure()
@@ -35,10 +35,10 @@ func TestNews(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r alerting.Recent
-			if !r.News(tc.before, begin) {
+			if !r.IsNew(tc.before, begin) {
 				t.Error("the first is no news")
 			}
-			if got := r.News(tc.event, begin.Add(tc.after)); got != tc.want {
+			if got := r.IsNew(tc.event, begin.Add(tc.after)); got != tc.want {
 				t.Errorf("news: %t, want %t", got, tc.want)
 			}
 		})
@@ -49,15 +49,15 @@ func TestNews(t *testing.T) {
 func TestRecentIsBounded(t *testing.T) {
 	var r alerting.Recent
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	news := func(message string) bool {
+	isNew := func(message string) bool {
 		e := failure()
 		e.Message = message
-		return r.News(e, now)
+		return r.IsNew(e, now)
 	}
 	for i := range 1200 {
-		news(fmt.Sprint(i))
+		isNew(fmt.Sprint(i))
 	}
-	if !news("0") || news("1199") {
+	if !isNew("0") || isNew("1199") {
 		t.Error("want the oldest forgotten, and the latest known")
 	}
 	if r.Idle(now.Add(9*time.Minute)) || !r.Idle(now.Add(10*time.Minute)) {
@@ -65,8 +65,8 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAFaultIsNews: a fault that comes soon after the end of another one ends, too, in the same words.
-func TestTheEndOfAFaultIsNews(t *testing.T) {
+// TestTheEndOfAFaultIsAChange: a fault that comes soon after the end of another one ends, too, in the same words.
+func TestTheEndOfAFaultIsAChange(t *testing.T) {
 	var r alerting.Recent
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	event := func(severity, reason, message string) alerting.Event {
@@ -87,7 +87,7 @@ func TestTheEndOfAFaultIsNews(t *testing.T) {
 		{event(alerting.Error, "GitOperationFailed", "no route"), true},
 		{well, true}, {well, false}, {other, false},
 	} {
-		if got := r.News(step.event, now); got != step.want {
+		if got := r.IsNew(step.event, now); got != step.want {
 			t.Errorf("step %d: news is %t, want %t", i, got, step.want)
 		}
 	}

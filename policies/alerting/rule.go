@@ -36,7 +36,7 @@ func served() []string {
 	return []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind, sourcev1.BucketKind, sourcev1.ExternalArtifactKind, kustomizev1.KustomizationKind}
 }
 
-// Compile returns the rule of an Alert. What has no effect in it is left out: Faults tells of it.
+// Compile returns the rule of an Alert. What has no effect in it is left out: Faults reports it.
 func Compile(alert *notificationv1beta3.Alert, scope Scope) Rule {
 	if alert.Spec.Suspend || alert.DeletionTimestamp != nil {
 		return Rule{}
@@ -111,7 +111,7 @@ func (r Rule) Of(e Event) Event {
 // mostExpressions is how many expressions of a list count.
 const mostExpressions = 32
 
-// expressions compiles a list. What cannot be compiled, or would take too long, is left out, and told of by its position.
+// expressions compiles a list. What cannot be compiled, or would take too long, is left out, and reported by its position.
 func expressions(list []string) ([]*regexp.Regexp, map[int]string) {
 	var out []*regexp.Regexp
 	faults := map[int]string{}

@@ -62,8 +62,8 @@ func BlockedByKind(left, finalizers []string) string {
 	}
 	text := kept + "what is left of its kind: " + Describe(left)
 	others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == apiextensionsv1.CustomResourceCleanupFinalizer })
-	if held := BlockedBy(others); held != "" {
-		text += "; " + held
+	if blocked := BlockedBy(others); blocked != "" {
+		text += "; " + blocked
 	}
 	return text
 }

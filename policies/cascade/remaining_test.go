@@ -74,3 +74,27 @@ func TestHeldByKind(t *testing.T) {
 		})
 	}
 }
+
+// TestBlocking: what BlockedBy says can be read again, also where it stands in a message, and no other text is taken for it.
+func TestBlocking(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text     string
+		says     bool
+		blocking []string
+	}{
+		"nothing":               {},
+		"of finalizers":         {cascade.BlockedBy([]string{"example.com/b", "example.com/a"}), true, []string{"example.com/b", "example.com/a"}},
+		"of a kind":             {cascade.BlockedByKind([]string{"Boat shop/a"}, nil), true, nil},
+		"within a message":      {"Namespace/shop (" + cascade.BlockedBy([]string{"example.com/a"}) + ")", true, nil},
+		"which just takes time": {"still being deleted: Namespace/shop", false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := cascade.SaysWhat(tc.text); got != tc.says {
+				t.Errorf("it says what keeps the object: %t, want %t", got, tc.says)
+			}
+			if got := cascade.Blocking(tc.text); !slices.Equal(got, tc.blocking) {
+				t.Errorf("it names %v, want %v", got, tc.blocking)
+			}
+		})
+	}
+}

@@ -18,11 +18,11 @@ import (
 // TestWhatPodsSay: a registry's words reach the comment by way of a Work. They mention nobody and link to nothing there, and have no
 // credentials.
 func TestWhatPodsSay(t *testing.T) {
-	said := symptom.FromEvent("ErrImagePull", "GET https://bob:hunter2@reg.example/v2?sig=hunter2: `x` @all |\n# ![y](https://evil.example)")
+	podSymptom := symptom.FromEvent("ErrImagePull", "GET https://bob:hunter2@reg.example/v2?sig=hunter2: `x` @all |\n# ![y](https://evil.example)")
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu", Name: "web", Generation: 1}}
 	work.Status.Conditions = []metav1.Condition{
 		{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1},
-		{Type: workv1alpha1.WorkPodsReady, Status: metav1.ConditionFalse, Reason: said.Reason, Message: said.Text, ObservedGeneration: 1},
+		{Type: workv1alpha1.WorkPodsReady, Status: metav1.ConditionFalse, Reason: podSymptom.Reason, Message: podSymptom.Text, ObservedGeneration: 1},
 	}
 	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: workv1alpha2.ResourceUnhealthy, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":2}`)}}}
 	template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}

@@ -38,7 +38,7 @@ type Decision struct {
 	Binding workv1alpha2.Binding
 	// Joined and Parted are the users that it did not name before, and those that
 	// it does not name any more; sorted.
-	Joined, Parted []Ref
+	Joined, Released []Ref
 	// Conflict says, in words, what users of an attached binding do not agree
 	// about, and what holds; empty where they agree.
 	Conflict string
@@ -57,13 +57,13 @@ func Decide(c Case) Decision {
 		d.Binding = c.Binding.DeepCopyObject().(workv1alpha2.Binding)
 	}
 	spec := d.Binding.BindingSpec()
-	d.Joined, d.Parted = changes(spec.RequiredBy, entries)
+	d.Joined, d.Released = changes(spec.RequiredBy, entries)
 	tied := Tied(d.Binding)
 	spec.RequiredBy = entries
 	tie(d.Binding, entries, users)
 	switch {
 	case Governed(d.Binding):
-		thaw(d.Binding, c.Object, len(entries) > 0, len(d.Parted) > 0)
+		thaw(d.Binding, c.Object, len(entries) > 0, len(d.Released) > 0)
 	case len(entries) > 0:
 		c.describe(d.Binding)
 		if d.Conflict = agree(spec, users); open {
@@ -141,7 +141,7 @@ func (c *Case) empty() workv1alpha2.Binding {
 }
 
 // changes returns the users that are only in after, and those only in before.
-func changes(before, after []workv1alpha2.BindingSnapshot) (joined, parted []Ref) {
+func changes(before, after []workv1alpha2.BindingSnapshot) (joined, released []Ref) {
 	was, is := refs(before), refs(after)
 	for _, ref := range is {
 		if !slices.Contains(was, ref) {
@@ -150,10 +150,10 @@ func changes(before, after []workv1alpha2.BindingSnapshot) (joined, parted []Ref
 	}
 	for _, ref := range was {
 		if !slices.Contains(is, ref) {
-			parted = append(parted, ref)
+			released = append(released, ref)
 		}
 	}
-	return joined, parted
+	return joined, released
 }
 
 func refs(snapshots []workv1alpha2.BindingSnapshot) []Ref {
@@ -195,7 +195,7 @@ func tie(b workv1alpha2.Binding, entries []workv1alpha2.BindingSnapshot, users [
 // thaw passes edits of the object on to its users where its policy has released
 // it: a released binding keeps the version of that moment otherwise. It
 // does so again once nobody needs the object any more.
-func thaw(b workv1alpha2.Binding, obj *unstructured.Unstructured, needed, parted bool) {
+func thaw(b workv1alpha2.Binding, obj *unstructured.Unstructured, needed, released bool) {
 	_, claimed := propagation.Claimed(b)
 	if claimed || b.BindingSpec().Placement == nil || b.GetLabels()[workv1alpha2.BindingManagedByLabel] != "" {
 		return
@@ -204,7 +204,7 @@ func thaw(b workv1alpha2.Binding, obj *unstructured.Unstructured, needed, parted
 	switch {
 	case needed && frozen:
 		forget(b)
-	case !needed && parted && !frozen && obj != nil:
+	case !needed && released && !frozen && obj != nil:
 		if digest, err := propagation.Digest(obj); err == nil {
 			propagation.Note(b, digest, "")
 		}

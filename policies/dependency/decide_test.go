@@ -116,7 +116,7 @@ func TestDecide(t *testing.T) {
 		left     func(dependency.Ref) bool
 		want     *workv1alpha2.ResourceBinding
 		joined   string
-		parted   string
+		released string
 		conflict string
 	}{
 		"the first user": {
@@ -145,9 +145,9 @@ func TestDecide(t *testing.T) {
 			object: settings(t), binding: attached(), users: []dependency.User{user("web", "a", func(u *dependency.User) { u.ID = "id-2" })}, left: all,
 			want: attached(func(b *workv1alpha2.ResourceBinding) { b.Labels[label("web")] = "id-2" }),
 		},
-		"the last user leaves": {object: settings(t), binding: attached(), left: all, parted: "shop/web"},
+		"the last user leaves": {object: settings(t), binding: attached(), left: all, released: "shop/web"},
 		"the last user runs nowhere any more": {
-			object: settings(t), binding: attached(), users: []dependency.User{user("web", "")}, left: all, want: nil, parted: "shop/web",
+			object: settings(t), binding: attached(), users: []dependency.User{user("web", "")}, left: all, want: nil, released: "shop/web",
 		},
 		"a user of which nothing is known": {object: settings(t), binding: attached(overwrite), want: attached(overwrite)},
 		"a user of which nothing is known, and another one": {
@@ -178,13 +178,13 @@ func TestDecide(t *testing.T) {
 			object: settings(t), binding: attached(overwrite, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.RequiredBy = append(b.Spec.RequiredBy, snapshot("x", "b"))
 			}), users: []dependency.User{user("web", "a")}, left: all,
-			want: attached(), parted: "shop/x",
+			want: attached(), released: "shop/x",
 		},
 		"a policy governs: users add clusters": {
 			object: settings(t), binding: attached(governed, alone), users: []dependency.User{user("web", "a", overwrites)}, left: all,
 			want: attached(governed), joined: "shop/web",
 		},
-		"a policy governs: users leave":   {object: settings(t), binding: attached(governed), left: all, want: attached(governed, alone), parted: "shop/web"},
+		"a policy governs: users leave":   {object: settings(t), binding: attached(governed), left: all, want: attached(governed, alone), released: "shop/web"},
 		"a policy governs, and nobody":    {object: settings(t), binding: attached(governed, alone), left: all, want: attached(governed, alone)},
 		"somebody else made the binding":  {object: settings(t), binding: attached(alone, managed), users: []dependency.User{user("web", "a", overwrites)}, want: attached(managed), joined: "shop/web"},
 		"a binding that nobody explains":  {object: settings(t), binding: attached(alone), left: all, want: attached(alone)},
@@ -195,8 +195,8 @@ func TestDecide(t *testing.T) {
 		},
 		"let go by its policy, then by its users: it stays as it is now": {
 			object: settings(t), binding: attached(released, func(b *workv1alpha2.ResourceBinding) { b.Annotations = nil }), left: all,
-			want:   attached(released, alone, func(b *workv1alpha2.ResourceBinding) { b.Annotations[propagation.DigestAnnotation] = digest }),
-			parted: "shop/web",
+			want:     attached(released, alone, func(b *workv1alpha2.ResourceBinding) { b.Annotations[propagation.DigestAnnotation] = digest }),
+			released: "shop/web",
 		},
 		"the object was made anew": {
 			object: newest, binding: attached(), users: []dependency.User{user("web", "a")}, left: all,
@@ -231,7 +231,7 @@ func TestDecide(t *testing.T) {
 			}), joined: "bank/x",
 		},
 		"neither the object nor a binding is known": {users: []dependency.User{user("web", "a")}},
-		"the object is not known":                   {binding: attached(), left: all, parted: "shop/web"},
+		"the object is not known":                   {binding: attached(), left: all, released: "shop/web"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestDecide(t *testing.T) {
 			if diff := cmp.Diff(want, d.Binding); diff != "" {
 				t.Errorf("binding (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{tc.joined, tc.parted, tc.conflict}, []string{words(d.Joined), words(d.Parted), d.Conflict}); diff != "" {
+			if diff := cmp.Diff([]string{tc.joined, tc.released, tc.conflict}, []string{words(d.Joined), words(d.Released), d.Conflict}); diff != "" {
 				t.Errorf("joined, parted, conflict (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, tc.binding); diff != "" {
@@ -334,7 +334,7 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("one by one is not at once (-want +got):\n%s", diff)
 		}
 		again := decide(once.Binding, users)
-		if diff := cmp.Diff(once.Binding, again.Binding); diff != "" || len(again.Joined)+len(again.Parted) > 0 {
+		if diff := cmp.Diff(once.Binding, again.Binding); diff != "" || len(again.Joined)+len(again.Released) > 0 {
 			t.Fatalf("deciding twice is not deciding once (-want +got):\n%s", diff)
 		}
 		clustersAre(t, once.Binding, users)

@@ -15,5 +15,5 @@
 // may reach: what another namespace or an administrator's policy grants.
 //
 // The package reads nothing by itself. What is not known changes nothing: a user
-// of which nobody can tell whether it needs the object still needs it.
+// of which it is not known whether it needs the object still needs it.
 package dependency

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -140,23 +139,4 @@ func Note(all []kinds.Dependency) (string, error) {
 		return "", fmt.Errorf("refers to %d objects, which are more than its binding can list", len(all))
 	}
 	return string(data), nil
-}
-
-// Noted returns the dependencies that a binding says it has, and false where it
-// says none or what it says is no list of them. They are there for people and for
-// clients of Karmada: whoever may write the binding may write them, so that nothing
-// is to be concluded from them.
-func Noted(b workv1alpha2.Binding) ([]kinds.Dependency, bool) {
-	text := b.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]
-	if text == "" || len(text) > 2*MaxNoted {
-		return nil, false
-	}
-	var all []kinds.Dependency
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return nil, false
-	}
-	return slices.DeleteFunc(all, func(d kinds.Dependency) bool {
-		_, err := needOf(d)
-		return err != nil
-	}), true
 }

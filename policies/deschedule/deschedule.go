@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
@@ -81,14 +86,16 @@ type Move struct {
 	From []workv1alpha2.TargetCluster
 }
 
-// Message describes the move in the words of Karmada's descheduler.
-func (m Move) Message() string {
+// Message describes the move: in the words of Karmada's descheduler, then for how long
+// the replicas waited, and where it runs now.
+func (m Move) Message(threshold time.Duration) string {
 	parts, total := make([]string, len(m.From)), int32(0)
 	for i, t := range m.From {
 		parts[i] = fmt.Sprintf("%d replica(s) in cluster(%s)", t.Replicas, t.Name)
 		total += t.Replicas
 	}
-	return fmt.Sprintf("Binding has been descheduled, %s, %d total descheduled replica(s)", strings.Join(parts, ", "), total)
+	return fmt.Sprintf("Binding has been descheduled, %s, %d total descheduled replica(s): they found no node for %s or longer; it runs in %s instead",
+		strings.Join(parts, ", "), total, duration.HumanDuration(threshold), placement.Text(m.Clusters))
 }
 
 // Decide moves as many of the replicas that wait as have a place in another cluster, and
@@ -120,7 +127,7 @@ func Decide(b workv1alpha2.Binding, in placement.Situation, opts placement.Optio
 		}
 		from := first(loses, try)
 		if clusters, ok := place(b, in, opts, from, full); ok {
-			least, best = try, Move{Decision: decision(b, clusters), From: from}
+			least, best = try, Move{Decision: decision(b, clusters, from, in.Now), From: from}
 			continue
 		}
 		most = try - 1
@@ -178,11 +185,21 @@ func keeps(spec *workv1alpha2.ResourceBindingSpec, clusters []workv1alpha2.Targe
 	return sum == int64(spec.Replicas)
 }
 
-// decision is that of b with other clusters: all else stays.
-func decision(b workv1alpha2.Binding, clusters []workv1alpha2.TargetCluster) placement.Decision {
+// decision is that of b with other clusters, made now: all else stays, but for its last move, unless old copies of that are still
+// to go, of which it says why.
+func decision(b workv1alpha2.Binding, clusters, off []workv1alpha2.TargetCluster, now time.Time) placement.Decision {
 	record, _ := placement.RecordOf(b)
-	return placement.Decision{Clusters: clusters, Evictions: b.BindingSpec().GracefulEvictionTasks, Record: record, Why: Why}
+	record.At = metav1.NewTime(now.UTC().Truncate(time.Second))
+	spec := b.BindingSpec()
+	if last := record.LastMove.Until(spec.GracefulEvictionTasks, now); last == nil || last.Ended != nil {
+		record.LastMove = eviction.ReplicasOf(spec.Clusters, off, clusters, foundNone, now)
+	}
+	return placement.Decision{Clusters: clusters, Evictions: spec.GracefulEvictionTasks, Record: record, Why: Why}
 }
 
-// Why such a decision is made.
-const Why = "replicas found no node"
+const (
+	// Why such a decision is made.
+	Why = "replicas found no node"
+	// foundNone is the same of replicas that are named.
+	foundNone = "found no node there"
+)

@@ -17,6 +17,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/deschedule"
 	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -152,12 +153,53 @@ func TestWhatWaitsRunsElsewhere(t *testing.T) {
 				}
 				return
 			}
-			if got := placement.Text(move.Clusters); got != tc.want || move.Message() != tc.message {
-				t.Errorf("moved to %s, want %s; it says %q", got, tc.want, move.Message())
+			if got := placement.Text(move.Clusters); got != tc.want || move.Message(time.Minute) != tc.message+": they found no node for 60s or longer; it runs in "+tc.want+" instead" {
+				t.Errorf("moved to %s, want %s; it says %q", got, tc.want, move.Message(time.Minute))
 			}
 			move.Put(b)
 			if why, due := placement.Due(b, fleet("a", "b", "c")); due {
 				t.Errorf("once it is written another decision is due: %s", why)
+			}
+		})
+	}
+}
+
+// TestAMoveIsRecorded: where replicas came from is known afterwards, unless the old copies of another move are still to go.
+func TestAMoveIsRecorded(t *testing.T) {
+	failed := eviction.Move{From: []string{"c"}, To: []string{"a"}, Why: "it failed", At: metav1.NewTime(time.Unix(3, 0))}
+	going := []workv1alpha2.GracefulEvictionTask{{FromCluster: "c"}}
+	for name, tc := range map[string]struct {
+		last  *eviction.Move
+		tasks []workv1alpha2.GracefulEvictionTask
+		ready int32
+		want  string
+	}{
+		"some of them":                       {ready: 3, want: "1 replica from a to b at 1970-01-01 00:00:09 UTC: found no node there"},
+		"all of them":                        {ready: 0, want: "4 replicas from a to b at 1970-01-01 00:00:09 UTC: found no node there"},
+		"after another move":                 {last: &failed, ready: 3, want: "1 replica from a to b at 1970-01-01 00:00:09 UTC: found no node there"},
+		"while the old copy of one is to go": {last: &failed, tasks: going, ready: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := placed(nil, on("a", 4), on("b", 4))
+			record, _ := placement.RecordOf(b)
+			record.LastMove, b.Spec.GracefulEvictionTasks = tc.last, tc.tasks
+			placement.Decision{Clusters: b.Spec.Clusters, Evictions: tc.tasks, Record: record, AppliedPlacement: placement.AppliedPlacement(b.Spec.Placement)}.Put(b)
+			waiting := []deschedule.Waiting{{Short: deschedule.Short{Cluster: "a", Assigned: 4, Ready: tc.ready}, Replicas: 4}}
+			in := placement.Situation{Clusters: fleet("a", "b"), Estimates: map[string]estimate.Answer{"a": {Fits: 9}, "b": {Fits: 9}}, Now: time.Unix(9, 0)}
+			move, some := deschedule.Decide(b, in, placement.Options{}, waiting)
+			if !some {
+				t.Fatal("nothing is moved")
+			}
+			move.Put(b)
+			after, _ := placement.RecordOf(b)
+			if got := after.LastMove.Past(b.Spec.GracefulEvictionTasks, time.Time{}); got != tc.want {
+				t.Errorf("reads %q, want %q", got, tc.want)
+			}
+			if got := after.At.Unix(); got != 9 {
+				t.Errorf("decided at %d s, moved at 9", got)
+			}
+			if tc.want == "" && after.LastMove.Why != failed.Why {
+				t.Errorf("recorded is %+v", after.LastMove)
 			}
 		})
 	}

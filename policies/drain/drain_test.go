@@ -210,8 +210,8 @@ func TestPlanNamesWhatIsNotReady(t *testing.T) {
 	}
 }
 
-// TestLook says how far a drain is.
-func TestLook(t *testing.T) {
+// TestRead says how far a drain is.
+func TestRead(t *testing.T) {
 	east := cluster("east", 9)
 	east.Spec.Taints = drain.Taints()
 	east.Spec.Taints[1].TimeAdded = &metav1.Time{Time: noon}

@@ -10,14 +10,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// patience is how long a new copy may fail to be applied before its move counts as refused: a namespace, an account or
+// refusalGrace is how long a new copy may fail to be applied before its move counts as refused: a namespace, an account or
 // the definition of a kind may come a moment after it.
-const patience = time.Minute
+const refusalGrace = time.Minute
 
 // refusal returns what the clusters say that do not take the new copy for which an old one is kept; empty while it is
 // not old, or another cluster that is enough may take it.
 func refusal(b workv1alpha2.Binding, task *workv1alpha2.GracefulEvictionTask, kept eviction.Kept, now time.Time) string {
-	if task.CreationTimestamp.IsZero() || now.Sub(task.CreationTimestamp.Time) < patience {
+	if task.CreationTimestamp.IsZero() || now.Sub(task.CreationTimestamp.Time) < refusalGrace {
 		return ""
 	}
 	var refuse []string

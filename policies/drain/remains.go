@@ -8,7 +8,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/removal"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 )
 
 // Remains has a row of what was moved off the cluster say that it has not left, as this Work of it is there still, and
@@ -22,7 +22,7 @@ func (r *Row) Remains(work *workv1alpha1.Work) {
 	if blocked == nil {
 		return
 	}
-	switch r.Why = strings.TrimSuffix(removal.Told(blocked.Message), "."); blocked.Reason {
+	switch r.Why = strings.TrimSuffix(staleremoval.Shown(blocked.Message), "."); blocked.Reason {
 	case workv1alpha1.WorkHoldsOwnReason:
 		if why, command, cut := strings.Cut(r.Why, ". See what that waits for: "); cut {
 			r.Why, r.Next = why, "see what that waits for: "+command

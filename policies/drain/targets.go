@@ -23,8 +23,8 @@ func Together(before, now []Row) []Row {
 	return out
 }
 
-// Tally is how many templates of a drain stand where. Their sum is Total, and stays so during a drain.
-type Tally struct {
+// Totals is how many templates of a drain stand where. Their sum is Total, and stays so during a drain.
+type Totals struct {
 	Total int `json:"total"`
 	// Moving are those that wait or leave; the drain is over once there are none.
 	Moving int `json:"moving"`
@@ -37,8 +37,8 @@ type Tally struct {
 }
 
 // Count counts rows by their states.
-func Count(rows []Row) Tally {
-	t := Tally{Total: len(rows)}
+func Count(rows []Row) Totals {
+	t := Totals{Total: len(rows)}
 	for i := range rows {
 		switch rows[i].State {
 		case Waits, Leaves:
@@ -59,7 +59,7 @@ func Count(rows []Row) Tally {
 }
 
 // String is "3 left, 1 finished there, 2 refused" for all but what moves still.
-func (t Tally) String() string {
+func (t Totals) String() string {
 	var parts []string
 	for _, part := range []struct {
 		n    int

@@ -25,22 +25,22 @@ func TestTogether(t *testing.T) {
 	gone.Why = "it was deleted"
 	for name, tc := range map[string]struct {
 		before, now, want []drain.Row
-		tally             drain.Tally
+		totals            drain.Totals
 		text              string
 	}{
 		"nothing runs there": {},
-		"the first look":     {now: []drain.Row{row("web", drain.Waits)}, want: []drain.Row{row("web", drain.Waits)}, tally: drain.Tally{Total: 1, Moving: 1}},
+		"the first look":     {now: []drain.Row{row("web", drain.Waits)}, want: []drain.Row{row("web", drain.Waits)}, totals: drain.Totals{Total: 1, Moving: 1}},
 		"each has ended in another way": {
 			before: []drain.Row{row("api", drain.Waits), row("import", drain.Waits), row("kept", drain.Waits), row("old", drain.Waits), row("stuck", drain.Waits), row("web", drain.Waits)},
 			now:    []drain.Row{row("api", drain.Leaves), row("import", drain.Finished), row("kept", drain.Stays), row("stuck", drain.Refused), row("web", drain.Left)},
 			want:   []drain.Row{row("api", drain.Leaves), row("import", drain.Finished), row("kept", drain.Stays), gone, row("stuck", drain.Refused), row("web", drain.Left)},
-			tally:  drain.Tally{Total: 6, Moving: 1, Left: 1, Gone: 1, Finished: 1, Refused: 1, Stay: 1}, text: "1 left, 1 deleted, 1 finished there, 1 refused, 1 kept there",
+			totals: drain.Totals{Total: 6, Moving: 1, Left: 1, Gone: 1, Finished: 1, Refused: 1, Stay: 1}, text: "1 left, 1 deleted, 1 finished there, 1 refused, 1 kept there",
 		},
-		"what is gone stays so":      {before: []drain.Row{gone}, want: []drain.Row{gone}, tally: drain.Tally{Total: 1, Gone: 1}, text: "1 deleted"},
-		"what is made anew is there": {before: []drain.Row{gone}, now: []drain.Row{row("old", drain.Left)}, want: []drain.Row{row("old", drain.Left)}, tally: drain.Tally{Total: 1, Left: 1}, text: "1 left"},
+		"what is gone stays so":      {before: []drain.Row{gone}, want: []drain.Row{gone}, totals: drain.Totals{Total: 1, Gone: 1}, text: "1 deleted"},
+		"what is made anew is there": {before: []drain.Row{gone}, now: []drain.Row{row("old", drain.Left)}, want: []drain.Row{row("old", drain.Left)}, totals: drain.Totals{Total: 1, Left: 1}, text: "1 left"},
 		"two kinds of one name": {
 			before: []drain.Row{row("web", drain.Waits), others}, now: []drain.Row{row("web", drain.Refused), others}, want: []drain.Row{row("web", drain.Refused), others},
-			tally: drain.Tally{Total: 2, Left: 1, Refused: 1}, text: "1 left, 1 refused",
+			totals: drain.Totals{Total: 2, Left: 1, Refused: 1}, text: "1 left, 1 refused",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,9 +48,9 @@ func TestTogether(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" && len(tc.want)+len(got) > 0 {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			tally := drain.Count(got)
-			if diff := cmp.Diff(tc.tally, tally); diff != "" || tally.String() != tc.text {
-				t.Errorf("%q, want %q (-want +got):\n%s", tally, tc.text, diff)
+			totals := drain.Count(got)
+			if diff := cmp.Diff(tc.totals, totals); diff != "" || totals.String() != tc.text {
+				t.Errorf("%q, want %q (-want +got):\n%s", totals, tc.text, diff)
 			}
 		})
 	}

@@ -30,6 +30,12 @@ type Ending struct {
 	// Away reports whether a removal from a cluster would have to wait until it is
 	// heard of again; nil means that none would.
 	Away func(cluster string) bool
+	// Serving reports whether something runs in a cluster that leaves it as well and
+	// may need the copy there; nil means that nothing does.
+	Serving func(cluster string) bool
+	// Returning returns until when the scheduler may take a cluster back that answers
+	// again; zero where it may not, or has had its time. Nil means that for all.
+	Returning func(cluster string) time.Time
 	// Scheduled means that the binding's scheduler has nothing left to decide.
 	Scheduled bool
 	// Now is the time, and Grace how long a task takes that has no grace period of
@@ -53,6 +59,8 @@ type Ending struct {
 // takes the cluster back. Where the scheduler cannot decide because the task
 // keeps it from the cluster, the task ends by time. suppressDeletion overrides
 // all of this, either way.
+//
+// What serves others is kept in a cluster as long as they are.
 func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2.GracefulEvictionTask, ended []string, again time.Time) {
 	seen := map[string]bool{}
 	kept := suppressed(spec)
@@ -61,6 +69,9 @@ func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2
 		over, until := false, time.Time{}
 		if !e.waits(spec, &task) { // else it is kept, and no lookups are needed
 			over, until = e.over(spec, &task)
+		}
+		if at := e.returns(&task); over && at.After(e.Now) {
+			over, until = false, at
 		}
 		if seen[task.FromCluster] || kept[task.FromCluster] && !suppresses(&task) {
 			continue // the first task counts, or one that keeps the copy
@@ -114,11 +125,30 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 }
 
 // waits reports whether the old copy is kept whatever the state of the others, as
-// it is not known when its cluster would remove it. This does not apply to tasks
-// that remove the copy at once, as that was asked for.
+// it is not known when its cluster would remove it, or as it serves what runs
+// there. This does not apply to tasks that remove the copy at once, as that was
+// asked for.
 func (e Ending) waits(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
-	atOnce := task.SuppressDeletion != nil || task.PurgeMode == policyv1alpha1.PurgeModeDirectly || Moves(task) && Directly(spec)
-	return e.Away != nil && !atOnce && e.HasWork(task.FromCluster) && e.Away(task.FromCluster) && !e.Gone(task.FromCluster)
+	if e.Away == nil && e.Serving == nil || atOnce(spec, task) || !e.HasWork(task.FromCluster) || e.Gone(task.FromCluster) {
+		return false
+	}
+	return e.Away != nil && e.Away(task.FromCluster) || e.Serving != nil && e.Serving(task.FromCluster)
+}
+
+// atOnce reports whether a task removes the copy, or keeps it, without waiting for
+// anything.
+func atOnce(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
+	return task.SuppressDeletion != nil || task.PurgeMode == policyv1alpha1.PurgeModeDirectly || Moves(task) && Directly(spec)
+}
+
+// returns returns until when a task of a cluster that had failed leaves time to
+// the scheduler to take the cluster back: what runs there is not to be removed and
+// made anew a moment later.
+func (e Ending) returns(task *workv1alpha2.GracefulEvictionTask) time.Time {
+	if e.Returning == nil || task.Producer != workv1alpha2.EvictionProducerTaintManager || task.SuppressDeletion != nil || !e.HasWork(task.FromCluster) {
+		return time.Time{}
+	}
+	return e.Returning(task.FromCluster)
 }
 
 // suppresses reports whether a task keeps the old copy until somebody changes the

@@ -44,9 +44,11 @@ func TestEnding(t *testing.T) {
 		serves string // clusters whose old copy may serve
 		inPart bool   // but only some of its replicas
 		gone   string
-		away   string // clusters that are not heard of
-		unsure bool   // the scheduler has something to decide
-		empty  bool   // the cluster has no Work
+		away   string        // clusters that are not heard of
+		used   string        // clusters in which something that leaves them may need the copy
+		back   time.Duration // until when the scheduler may take the cluster back
+		unsure bool          // the scheduler has something to decide
+		empty  bool          // the cluster has no Work
 		ends   bool
 		in     time.Duration // until it ends by time alone
 	}{
@@ -84,6 +86,17 @@ func TestEnding(t *testing.T) {
 		"the same, and nothing is left":                    {task: since(time.Hour), runs: "b", ready: "b", away: "a", empty: true, ends: true},
 		"another one is away":                              {task: since(0), runs: "b", ready: "b", away: "c", ends: true},
 		"another cluster left the fleet":                   {task: since(0), runs: "b", gone: "b", in: 10 * time.Minute},
+		"what leaves as well may need it":                  {task: since(time.Hour), runs: "b", ready: "b", used: "a"},
+		"the same, and it is moved":                        {task: since(time.Hour, moves), runs: "b", ready: "b", used: "a"},
+		"the same, and its cluster is drained":             {task: since(time.Hour, drains), runs: "b", ready: "b", used: "a"},
+		"the same, and its policy had it go first":         {task: since(0, directly), runs: "b", ready: "b", used: "a", ends: true},
+		"the same, and its copy is gone":                   {task: since(0), runs: "b", ready: "b", used: "a", empty: true, ends: true},
+		"what leaves another cluster may need it there":    {task: since(0), runs: "b", ready: "b", used: "b", ends: true},
+		"it is back, and may be taken back":                {task: since(time.Hour), runs: "b", ready: "b", back: 5 * time.Second, in: 5 * time.Second},
+		"it is back, and has not been taken back":          {task: since(time.Hour), runs: "b", ready: "b", back: -time.Second, ends: true},
+		"it is back, and is drained":                       {task: since(time.Hour, drains), runs: "b", ready: "b", back: 5 * time.Second, ends: true},
+		"it is back, and somebody says so":                 {task: since(time.Hour, suppress(false)), runs: "b", ready: "b", back: 5 * time.Second, ends: true},
+		"it is back, and nothing is left":                  {task: since(0), runs: "b", ready: "b", back: 5 * time.Second, empty: true, ends: true},
 		"a task without a time counts from now on":         {task: func() workv1alpha2.GracefulEvictionTask { t := since(0); t.CreationTimestamp = nil; return t }(), runs: "b", in: 10 * time.Minute},
 		"a task of the future, as of a clock that jumps":   {task: since(-time.Hour), runs: "b", in: 70 * time.Minute},
 	}
@@ -93,7 +106,10 @@ func TestEnding(t *testing.T) {
 				return func(cluster string) bool { return strings.Contains(list, cluster) }
 			}
 			spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task, tc.task}}
-			e := eviction.Ending{HasWork: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Serves: func(cluster string, whole bool) bool { return in(tc.serves)(cluster) && !(whole && tc.inPart) }, Gone: in(tc.gone), Away: in(tc.away), Scheduled: !tc.unsure, Now: now}
+			e := eviction.Ending{HasWork: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Serves: func(cluster string, whole bool) bool { return in(tc.serves)(cluster) && !(whole && tc.inPart) }, Gone: in(tc.gone), Away: in(tc.away), Serving: in(tc.used), Scheduled: !tc.unsure, Now: now}
+			if tc.back != 0 {
+				e.Returning = func(string) time.Time { return now.Add(tc.back) }
+			}
 			tasks, ended, again := e.Of(spec)
 			if got := len(ended) > 0 && len(tasks) == 0; got != tc.ends {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)

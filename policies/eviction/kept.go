@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter/running"
 )
 
 // mostAwaited is how many clusters the text of a task names.
@@ -46,6 +49,9 @@ type Kept struct {
 	Why string
 	// Stuck means that it is still placed there, as it cannot be moved.
 	Stuck bool
+	// Beside means that it runs nothing, and stays for as long as what runs in its
+	// namespace is leaving the cluster as well.
+	Beside bool
 	// By is when time ends that, whatever happens in Until; zero for never, and
 	// where it is not known: see Timed.
 	By time.Time
@@ -120,12 +126,26 @@ func (k Kept) String() string {
 func (k Kept) Condition() string {
 	switch {
 	case k.Away:
-		return "until " + k.Cluster + " is back and " + strings.TrimPrefix(k.healthy(), "until ")
+		return "until " + k.Cluster + " is back and " + strings.TrimPrefix(k.healthy(), "until ") + k.beside()
 	case !k.By.IsZero():
-		return k.healthy() + ", or until " + k.By.UTC().Format(time.TimeOnly+" UTC")
+		return k.healthy() + k.beside() + ", or until " + k.By.UTC().Format(time.TimeOnly+" UTC")
 	default:
-		return k.healthy()
+		return k.healthy() + k.beside()
 	}
+}
+
+// beside returns, as text, that what runs beside it has to leave first.
+func (k Kept) beside() string {
+	if !k.Beside {
+		return ""
+	}
+	return " and what runs beside it has left"
+}
+
+// serves reports whether an object runs nothing itself, and may be needed by what
+// runs in its namespace.
+func serves(of *workv1alpha2.ObjectReference) bool {
+	return of.Namespace != "" && running.Of(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).GroupKind()) == running.Passive
 }
 
 // While returns k with Away set if removals from its cluster have to wait: see
@@ -163,7 +183,9 @@ func KeptBy(spec *workv1alpha2.ResourceBindingSpec) []Kept {
 	var out []Kept
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode != policyv1alpha1.PurgeModeDirectly {
-			out = append(out, keptBy(spec.Clusters, task))
+			kept := keptBy(spec.Clusters, task)
+			kept.Beside = len(kept.Until) > 0 && serves(&spec.Resource)
+			out = append(out, kept)
 		}
 	}
 	return out

@@ -168,3 +168,32 @@ func targets(list string) []workv1alpha2.TargetCluster {
 	}
 	return out
 }
+
+// TestKeptBeside: a Service waits for what runs beside it, and says so; a Deployment, and what is of no namespace, does not.
+func TestKeptBeside(t *testing.T) {
+	task := workv1alpha2.GracefulEvictionTask{FromCluster: "west", Reason: "TaintUntolerated", Producer: "drain", PurgeMode: policyv1alpha1.PurgeModeGracefully}
+	asked := task
+	asked.SuppressDeletion = ptr.To(true)
+	service := workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: "shop", Name: "web"}
+	for name, tc := range map[string]struct {
+		of   workv1alpha2.ObjectReference
+		task workv1alpha2.GracefulEvictionTask
+		away bool
+		want string
+	}{
+		"a Service":                     {service, task, false, "until north is healthy and what runs beside it has left"},
+		"one in a cluster that is away": {service, task, true, "until west is back and north is healthy and what runs beside it has left"},
+		"one that is to be kept":        {service, asked, false, "until its eviction task says suppressDeletion: false"},
+		"a Deployment":                  {workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, task, false, "until north is healthy"},
+		"a ClusterRole":                 {workv1alpha2.ObjectReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "web"}, task, false, "until north is healthy"},
+	} {
+		spec := &workv1alpha2.ResourceBindingSpec{Resource: tc.of, Clusters: targets("north"), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task}}
+		kept := eviction.KeptBy(spec)
+		if len(kept) != 1 {
+			t.Fatalf("%s: %+v", name, kept)
+		}
+		if got := kept[0].While(func(string) bool { return tc.away }).Condition(); got != tc.want {
+			t.Errorf("%s is kept %q, want %q", name, got, tc.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ type Move struct {
 	At metav1.Time `json:"at"`
 	// Ended is when the last old copy was removed; nil while that is pending.
 	Ended *metav1.Time `json:"ended,omitempty"`
+	// Replicas is how many moved, where the template need not have left the clusters in
+	// From: the descheduler takes what waits off them. Zero: it left them.
+	Replicas int32 `json:"replicas,omitempty"`
 	// Beside are the UIDs of the Works that go with the end of the move, without being deleted first: see
 	// placement.EndsBeside.
 	Beside []types.UID `json:"beside,omitempty"`
@@ -41,7 +45,7 @@ type Move struct {
 // the template leaves no cluster, or all of them.
 func MoveOf(before, after []workv1alpha2.TargetCluster, why string, now time.Time) *Move {
 	had := make(map[string]int32, len(before))
-	var from, to []string
+	var from []string
 	for _, t := range before {
 		had[t.Name] = t.Replicas
 		if !stands(after, t.Name) {
@@ -51,12 +55,33 @@ func MoveOf(before, after []workv1alpha2.TargetCluster, why string, now time.Tim
 	if len(from) == 0 || len(after) == 0 {
 		return nil
 	}
+	return &Move{From: some(from), To: some(grown(had, after)), Why: excerpt.Message(why, mostWhy), At: seconds(now)}
+}
+
+// ReplicasOf returns the move of replicas off clusters, which end there at once; before
+// and after are the placements.
+func ReplicasOf(before, off, after []workv1alpha2.TargetCluster, why string, now time.Time) *Move {
+	had := make(map[string]int32, len(before))
+	for _, t := range before {
+		had[t.Name] = t.Replicas
+	}
+	out := Move{To: some(grown(had, after)), Why: excerpt.Message(why, mostWhy), At: seconds(now)}
+	for _, t := range off {
+		out.From, out.Replicas = append(out.From, t.Name), out.Replicas+t.Replicas
+	}
+	out.From, out.Ended = some(out.From), &out.At
+	return &out
+}
+
+// grown returns the clusters that have more replicas after than they had.
+func grown(had map[string]int32, after []workv1alpha2.TargetCluster) []string {
+	var out []string
 	for _, t := range after {
 		if replicas, is := had[t.Name]; !is || t.Replicas > replicas {
-			to = append(to, t.Name)
+			out = append(out, t.Name)
 		}
 	}
-	return &Move{From: some(from), To: some(to), Why: excerpt.Message(why, mostWhy), At: seconds(now)}
+	return out
 }
 
 // Until returns m given the present eviction tasks of its binding: it ends now if
@@ -73,7 +98,8 @@ func (m *Move) Until(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) *
 
 // Past returns a text about a move that has ended: "from west to east at
 // 2026-01-02 06:11:04 UTC, 12m ago: untolerated taint {a:NoExecute}; the old copy
-// went at 06:14:04 UTC". It is empty for nil, and for a move that has not ended.
+// went at 06:14:04 UTC", or "2 replicas from west to east at …". It is empty for nil,
+// and for a move that has not ended.
 // A zero now leaves out how long ago it was.
 func (m *Move) Past(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) string {
 	if m == nil {
@@ -84,6 +110,13 @@ func (m *Move) Past(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) st
 		return ""
 	}
 	text := "from " + strings.Join(m.From, ", ")
+	switch m.Replicas {
+	case 0:
+	case 1:
+		text = "1 replica " + text
+	default:
+		text = fmt.Sprintf("%d replicas %s", m.Replicas, text)
+	}
 	if len(m.To) > 0 {
 		text += " to " + strings.Join(m.To, ", ")
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 )
 
-// TestTheNextLook checks that, of several tasks, the first one whose grace period
+// TestTheNextRun checks that, of several tasks, the first one whose grace period
 // is over decides when to look again, and that only that task ends then.
-func TestTheNextLook(t *testing.T) {
+func TestTheNextRun(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	task := func(cluster string, grace int32) workv1alpha2.GracefulEvictionTask {
 		return workv1alpha2.GracefulEvictionTask{

@@ -89,8 +89,8 @@ const trailing = `:;,.)]}'\`
 // space or a mark that is in none, or, unless that is all of it, at the punctuation before those.
 func endOfAddress(before, after string) int {
 	before = strings.TrimRightFunc(before, ofScheme)
-	if mark := before[max(0, len(before)-1):]; mark != "" && strings.Contains("\"'`", mark) {
-		return closing(after, mark, backslashes(before[:len(before)-1]))
+	if quote := before[max(0, len(before)-1):]; quote != "" && strings.Contains("\"'`", quote) {
+		return closing(after, quote, backslashes(before[:len(before)-1]))
 	}
 	end := strings.IndexFunc(after, ofNone)
 	if end < 0 {
@@ -107,16 +107,16 @@ func ofScheme(r rune) bool {
 }
 
 // closing returns where the quotation ends that began with a mark after so many backslashes; with the text where it does not.
-func closing(text, mark string, escapes int) int {
+func closing(text, quote string, escapes int) int {
 	for at := 0; ; {
-		next := strings.Index(text[at:], mark)
+		next := strings.Index(text[at:], quote)
 		if next < 0 {
 			return len(text)
 		}
 		if at += next; backslashes(text[:at]) <= escapes {
 			return at - min(escapes, backslashes(text[:at]))
 		}
-		at += len(mark)
+		at += len(quote)
 	}
 }
 

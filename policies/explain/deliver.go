@@ -16,7 +16,7 @@ import (
 
 // deliver explains how the template gets to its clusters, and what they report of it.
 func (x *explainer) deliver() {
-	if x.out.Placement == nil {
+	if x.out.Placement == nil || x.in.blind(UnreadReports) {
 		return
 	}
 	d := &Delivery{Conflicts: string(policyv1alpha1.ConflictAbort), AsReported: x.in.blind(UnreadClusters)}
@@ -86,7 +86,7 @@ func (x *explainer) deliver() {
 // judged adds what is known about the version that the cluster runs. placed means
 // that the template is placed as wanted, released that no policy carries it.
 func (c *Delivered) judged(in rollup.ClusterPart, placed, released bool) {
-	if in.Strayed {
+	if in.Strayed || in.Reason == rollup.Recalled {
 		c.Message = in.Reason
 	}
 	if !in.Outdated || c.Applied == nil || !*c.Applied {

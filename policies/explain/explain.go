@@ -75,6 +75,8 @@ const (
 	UnreadBinding   = "binding"
 	UnreadPeers     = "bindings"
 	UnreadWorks     = "works"
+	// UnreadReports are what clusters report: nothing is said of delivery.
+	UnreadReports = "reports"
 	// UnreadDefinition is the binding of the kind's CustomResourceDefinition.
 	UnreadDefinition = "definition"
 	// UnreadPriorities are PriorityClasses.

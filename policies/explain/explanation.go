@@ -200,9 +200,9 @@ type Standing struct {
 	RequiredBy []string `json:"requiredBy,omitempty"`
 	// Leaving are the clusters that it is moved away from.
 	Leaving []Leaving `json:"leaving,omitempty"`
-	// Leaves is, for each cluster that it will be moved away from because the cluster is lost or tainted, when, or
-	// what keeps it there: "west at 06:21:04 UTC (in 40s) unless it is back: untolerated taint {a:NoExecute}".
-	// Empty where the record of its decision has no failover rules.
+	// Leaves is, for each cluster that it will be moved away from because the cluster is lost or tainted, or as it is
+	// unhealthy there, when, or what keeps it there: "west at 06:21:04 UTC (in 40s) unless it is back: untolerated
+	// taint {a:NoExecute}". Of lost and tainted ones nothing where the record of its decision has no failover rules.
 	Leaves []string `json:"leaves,omitempty"`
 	// Moved is how it came to be where it is: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago: untolerated
 	// taint {a:NoExecute}". Empty where it has left no cluster, and while it is still leaving one.

@@ -19,9 +19,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
 
-// TestWhatIsMovedIsTold checks that users see why and since when a cluster is
+// TestWhatIsMovedIsReported checks that users see why and since when a cluster is
 // being left, and when and where to the template will return.
-func TestWhatIsMovedIsTold(t *testing.T) {
+func TestWhatIsMovedIsReported(t *testing.T) {
 	in := overQuota(t)
 	b := in.Binding.(*workv1alpha2.ResourceBinding)
 	b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = `{"reason":"Success","at":"2026-01-01T11:00:00Z","left":[{"cluster":"c-009","well":"2026-01-01T11:59:50Z"}]}`
@@ -40,9 +40,9 @@ func TestWhatIsMovedIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeMovedIsTold checks that the next step fits the taint for which a template must leave a
+// TestWhatCannotBeMovedIsReported checks that the next step fits the taint for which a template must leave a
 // cluster, and that an old copy waits for a cluster that is lost.
-func TestWhatCannotBeMovedIsTold(t *testing.T) {
+func TestWhatCannotBeMovedIsReported(t *testing.T) {
 	for name, tc := range map[string]struct{ taint, want string }{
 		"a drain":            {clusterv1alpha1.TaintClusterDrain, "end the drain: flotilla uncordon c-009, or let the policy mean another cluster with room"},
 		"a lost cluster":     {clusterv1alpha1.TaintClusterUnreachable, "bring the cluster back: flotilla describe cluster c-009, or let the policy mean another cluster with room"},
@@ -141,9 +141,9 @@ func TestUntilWhenACopyIsKept(t *testing.T) {
 	}
 }
 
-// TestWhenAClusterIsLeftIsTold checks that users see when a cluster will be left
+// TestWhenAClusterIsLeftIsReported checks that users see when a cluster will be left
 // as soon as it is lost, by the failover rules in the decision's record.
-func TestWhenAClusterIsLeftIsTold(t *testing.T) {
+func TestWhenAClusterIsLeftIsReported(t *testing.T) {
 	const rules = `,"failover":{"tolerance":60,"skew":20}`
 	for name, tc := range map[string]struct {
 		noted     string
@@ -152,8 +152,8 @@ func TestWhenAClusterIsLeftIsTold(t *testing.T) {
 		want      string // what is shown about leaving it; empty for nothing
 	}{
 		"it leaves in a while":       {noted: rules, want: "  leaves      c-001 at 12:00:30 UTC (in 30s) unless it is back: untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}\n"},
-		"there is no other place":    {noted: rules, alone: true, want: "  leaves      not c-001, which it should leave (untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}) at 12:00:30 UTC: it cannot be moved: no\n              other place: 0/1 clusters are available"},
-		"many were lost at once":     {noted: rules, suspected: true, want: "  leaves      not c-001, which it should leave (untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}): MassFailureSuspected stands on it:\n              flotilla describe cluster c-001\n"},
+		"there is no other place":    {noted: rules, alone: true, want: "  stays in    c-001, which it should leave (untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}) at 12:00:30 UTC: it cannot be moved: no\n              other place: 0/1 clusters are available"},
+		"many were lost at once":     {noted: rules, suspected: true, want: "  stays in    c-001, which it should leave (untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}): MassFailureSuspected stands on it:\n              flotilla describe cluster c-001\n"},
 		"nobody knows by what rules": {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestWhenAClusterIsLeftIsTold(t *testing.T) {
 				in.Clusters = []*clusterv1alpha1.Cluster{lost}
 			}
 			text := explain.Explain(in).Text(explain.TextOptions{})
-			if reported := strings.Contains(text, "\n  leaves "); reported != (tc.want != "") || !strings.Contains(text, tc.want) {
+			if reported := strings.Contains(text, "\n  leaves ") || strings.Contains(text, "\n  stays in "); reported != (tc.want != "") || !strings.Contains(text, tc.want) {
 				t.Errorf("%q is not in\n%s", tc.want, text)
 			}
 		})

@@ -3,6 +3,7 @@ package explain_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -68,6 +69,39 @@ func TestTheVersionBefore(t *testing.T) {
 	e := explain.Explain(in).Only([]string{"c-001"})
 	if diff := cmp.Diff(want, e.Delivery.Clusters); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestARecalledRemoval: what a silent cluster was to remove, and is to keep after all, is not told as never heard of.
+func TestARecalledRemoval(t *testing.T) {
+	in := overQuota(t)
+	delete(in.Binding.GetAnnotations(), workv1alpha2.SchedulingDecisionAnnotation)
+	digest, err := propagation.Digest(in.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Binding.GetAnnotations()[propagation.DigestAnnotation] = digest
+	in.Works[0].DeletionTimestamp = &metav1.Time{Time: noon}
+	in.Works[0].Annotations = map[string]string{propagation.DigestAnnotation: digest, workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgain}
+	row := func() string {
+		for line := range strings.Lines(explain.Explain(in).Text(explain.TextOptions{})) {
+			if strings.Contains(line, "c-001") && strings.Contains(line, "Unknown") {
+				return strings.Join(strings.Fields(line), " ")
+			}
+		}
+		return ""
+	}
+	if got, want := row(), "c-001 not yet Unknown it was there, and stays: its removal was recalled"; got != want {
+		t.Errorf("of a cluster that answers %q, want %q", got, want)
+	}
+	for _, c := range in.Clusters {
+		if c.Name == "c-001" {
+			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, LastTransitionTime: metav1.NewTime(noon)}}
+		}
+	}
+	in.Now = noon.Add(2 * time.Minute)
+	if got, want := row(), "c-001 unknown Unknown unreachable for 2m; it was there, and stays: its removal was recalled"; got != want {
+		t.Errorf("of a silent cluster %q, want %q", got, want)
 	}
 }
 

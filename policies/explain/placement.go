@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/explain/hint"
-	"github.com/flotilla-io/flotilla/policies/explain/leaving"
-	"github.com/flotilla-io/flotilla/policies/explain/moved"
+	"github.com/flotilla-io/flotilla/policies/explain/lastmove"
+	"github.com/flotilla-io/flotilla/policies/explain/upcomingmoves"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
@@ -65,7 +65,7 @@ func (x *explainer) place() {
 		in.Unreported = record.Estimates.Why()
 	}
 	if p.Stands != nil {
-		p.Stands.Leaves = leaving.Of(x.binding, x.in.Template, x.in.Clusters, in, x.in.Scheduling)
+		p.Stands.Leaves = upcomingmoves.Of(x.binding, x.in.Template, x.in.Clusters, in, x.in.Scheduling)
 	}
 	p.Groups = groups(x.binding.BindingSpec().WorkloadAffinityGroups, in.Peers)
 	request := placement.RequestOf(x.binding, in.Peers)
@@ -178,9 +178,9 @@ func standing(in *Input) *Standing {
 	s := &Standing{Clusters: targets(plan.SpecOf(b).Clusters), Term: b.BindingStatus().SchedulerObservedAffinityName}
 	if record, ok := placement.RecordOf(b); ok {
 		s.Reason, s.Message, s.Term = record.Reason, record.Message, record.AffinityName
-		s.Moved = moved.Data(moved.Text(record.LastMove, spec, moved.In(in.Works), in.Now), record.LastMove, spec, in.Template)
-		s.Returns = append(failover.Returning(record.Left, spec, record.Moves, in.Now), moved.Back(record.Drained, in.Clusters)...)
-		s.Returns = append(s.Returns, moved.Anew(record.LastMove, spec, hint.Object{Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name}.Path())...)
+		s.Moved = lastmove.Data(lastmove.Text(record.LastMove, spec, lastmove.In(in.Works), in.Now), record.LastMove, spec, in.Template)
+		s.Returns = append(failover.Returning(record.Left, spec, record.Moves, in.Now), lastmove.Back(record.Drained, in.Clusters)...)
+		s.Returns = append(s.Returns, lastmove.Anew(record.LastMove, spec, hint.Object{Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name}.Path())...)
 		if !record.At.IsZero() {
 			s.At = record.At.DeepCopy()
 		}
@@ -188,7 +188,7 @@ func standing(in *Input) *Standing {
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
 		left := Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: eviction.Because(task)}
-		if waits := leaving.Awaits(spec, task.FromCluster, in.Clusters); waits != "" {
+		if waits := upcomingmoves.Awaits(spec, task.FromCluster, in.Clusters); waits != "" {
 			left.Message = cmp.Or(left.Message, left.Reason) + "; " + waits
 		}
 		s.Leaving = append(s.Leaving, left)

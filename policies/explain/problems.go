@@ -14,7 +14,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/explain/leaving"
+	"github.com/flotilla-io/flotilla/policies/explain/upcomingmoves"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -83,8 +83,8 @@ func (x *explainer) placementProblems() {
 			Next:    fmt.Sprintf("see what its events say: flotilla kubectl describe %s", x.out.Resource.hint().Args()),
 		})
 	}
-	if record, _ := placement.RecordOf(x.binding); record.Stays != nil && (x.in.blind(UnreadClusters) || !leaving.Over(record.Stays, x.in.Clusters)) {
-		next := leaving.Room(record.Stays)
+	if record, _ := placement.RecordOf(x.binding); record.Stays != nil && (x.in.blind(UnreadClusters) || !upcomingmoves.Over(record.Stays, x.in.Clusters)) {
+		next := upcomingmoves.Room(record.Stays)
 		if p.overQuota() {
 			next = quotaAdvice(x.out.Resource.Namespace)
 		}

@@ -40,10 +40,10 @@ func answered(t *testing.T, fits map[string]int32) explain.Input {
 	return in
 }
 
-// TestRoomIsToldAsItWasCounted checks that a decision by what nodes have capacity
+// TestRoomIsReportedAsItWasCounted checks that a decision by what nodes have capacity
 // for is explained by that, and not by the clusters' status, according to which
 // each of them could run nine replicas.
-func TestRoomIsToldAsItWasCounted(t *testing.T) {
+func TestRoomIsReportedAsItWasCounted(t *testing.T) {
 	for name, fits := range map[string]map[string]int32{
 		"room-placed.txt": {"c-000": 1, "c-001": 5},
 		"room-lacks.txt":  {"c-000": 0, "c-001": 2, "c-002": 1},

@@ -124,7 +124,11 @@ func (p *Placement) facts(t *columns.Table) {
 			t.Add("  leaving", list(names, maxNamed))
 		}
 		for _, l := range s.Leaves {
-			t.Add("  leaves", l)
+			label, text := "  leaves", l
+			if stays, is := strings.CutPrefix(l, "stays in "); is {
+				label, text = "  stays in", stays
+			}
+			t.Add(label, text)
 		}
 		if s.Moved != "" {
 			t.Add("  moved", s.Moved)
@@ -181,7 +185,7 @@ func (n *Prospect) text(stands bool) string {
 	case n.Error != "":
 		text = "no placement is found"
 	case n.Same:
-		text = "would stay where it is"
+		text = "would stay where it is, decided anew, too"
 	case n.Term != "":
 		text += ", by affinity " + n.Term
 	}
@@ -356,14 +360,14 @@ func (c Delivered) row() []string {
 	switch {
 	case c.Applied != nil && *c.Applied:
 		applied = "yes"
-	case c.Stays, c.Message != "" && c.Message != rollup.Overdue && !c.Outdated:
+	case c.Stays, c.Message != "" && c.Message != rollup.Overdue && c.Message != rollup.Recalled && !c.Outdated:
 		applied = "no"
 	}
 	if health == "" {
 		health = "Unknown"
 	}
 	if c.Silent != "" {
-		heard := "nothing was ever heard of it"
+		heard := cmp.Or(c.Message, "nothing was ever heard of it")
 		if c.Applied != nil || c.Outdated {
 			heard = "last heard: applied " + applied + ", " + strings.TrimSuffix(health+": "+why, ": ")
 		}

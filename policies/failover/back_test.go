@@ -1,6 +1,7 @@
 package failover_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func TestBackTo(t *testing.T) {
 		"it is well for long enough":     {left: []failover.Left{west(30 * time.Second)}, fleet: of(), seconds: ptr.To[int32](30), want: failover.Back{Left: []failover.Left{west(30 * time.Second)}, Stable: []string{"west"}}},
 		"at once, where no time is set":  {left: unwell, fleet: of(), seconds: ptr.To[int32](-1), want: failover.Back{Left: []failover.Left{west(0)}, Stable: []string{"west"}}},
 		"it failed there before":         {left: []failover.Left{west(30 * time.Second)}, fleet: of(), seconds: ptr.To[int32](30), moves: failover.Moves{Count: 3}, want: failover.Back{Left: []failover.Left{west(30 * time.Second)}, Next: noon.Add(90 * time.Second)}},
+		"never, however often it failed": {left: []failover.Left{west(time.Hour)}, fleet: of(), seconds: ptr.To[int32](math.MaxInt32), moves: failover.Moves{Count: 9}, want: failover.Back{Left: []failover.Left{west(time.Hour)}, Next: noon.Add(100*365*24*time.Hour - time.Hour)}},
 		"it has left the fleet":          {left: []failover.Left{west(time.Hour)}, fleet: fleet{member("east", "", long)}, seconds: ptr.To[int32](30)},
 		"it is being deleted":            {left: []failover.Left{west(time.Hour)}, fleet: fleet{leaving(member("west", "", long))}, seconds: ptr.To[int32](30), want: failover.Back{Left: unwell}},
 		"it is not ready":                {left: []failover.Left{west(time.Hour)}, fleet: fleet{member("west", clusterv1alpha1.ClusterNotReachableReason, long)}, seconds: ptr.To[int32](30), want: failover.Back{Left: unwell}},
@@ -147,7 +149,7 @@ func TestLeftEqual(t *testing.T) {
 // TestOutcomesAreCounted checks that moves are counted by their outcome.
 func TestOutcomesAreCounted(t *testing.T) {
 	var got failover.Outcomes
-	for _, f := range []failover.Fare{failover.FareHealthy, failover.FareIll, failover.FareIll, failover.FareWaiting} {
+	for _, f := range []failover.MoveState{failover.MoveHealthy, failover.MoveIll, failover.MoveIll, failover.MoveWaiting} {
 		got.Add(f)
 	}
 	if diff := cmp.Diff(failover.Outcomes{Healthy: 1, Ill: 2, Waiting: 1}, got); diff != "" {

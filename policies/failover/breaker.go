@@ -43,9 +43,9 @@ type Breaker struct {
 type Losses struct {
 	// Clusters whose loss is suspected, sorted by name; nil for none.
 	Clusters []string
-	// Lost is how many clusters were lost with them, including those that came
-	// back a moment ago; Of is the size of the fleet.
-	Lost, Of int
+	// Lost is how many clusters were lost with them, and Back how many others came
+	// back a moment ago, which count as well; Of is the size of the fleet.
+	Lost, Back, Of int
 	// Until is when that changes by time alone; zero where it does not.
 	Until time.Time
 }
@@ -58,9 +58,12 @@ func (l Losses) Suspected(cluster string) bool {
 
 // String returns a text such as "3 of 5 clusters were lost at once: east, north,
 // west" or, where only some of them are suspected, "3 of 5 clusters were lost at
-// once, east among them".
+// once, east among them"; where others count as they are back, ", and 2 came back a moment ago".
 func (l Losses) String() string {
 	out := strconv.Itoa(l.Lost) + " of " + strconv.Itoa(l.Of) + " clusters were lost at once"
+	if l.Back > 0 {
+		out += ", and " + strconv.Itoa(l.Back) + " came back a moment ago"
+	}
 	names := strings.Join(l.Clusters, ", ")
 	if len(l.Clusters) < l.Lost {
 		return out + ", " + names + " among them"
@@ -154,7 +157,9 @@ func (b Breaker) suspect(out *Losses, of loss, all []loss) {
 		return
 	}
 	out.Clusters = append(out.Clusters, of.name)
-	out.Lost = max(out.Lost, standing+len(returned))
+	if standing+len(returned) > out.Lost+out.Back {
+		out.Lost, out.Back = standing, len(returned)
+	}
 	if enough(standing) {
 		return
 	}

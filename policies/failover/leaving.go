@@ -44,6 +44,8 @@ type Leaving struct {
 	Why string
 	// Lost means that the template stays if the cluster comes back before.
 	Lost bool
+	// Fails means that it is unhealthy there, and stays if it is healthy before.
+	Fails bool
 	// Stays is why the template is not moved although it should be; empty where it
 	// is.
 	Stays string
@@ -73,11 +75,11 @@ func (r Rules) Leaves(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleratio
 }
 
 // Text returns a text such as "west at 12:03:20 UTC (in 40s) unless it is back:
-// untolerated taint {a:NoExecute}", or "not west, which it should leave
+// untolerated taint {a:NoExecute}", or "stays in west, which it should leave
 // (untolerated taint {a:NoExecute}): MassFailureSuspected stands on it".
 func (l Leaving) Text(now time.Time) string {
 	if l.Stays != "" {
-		text := "not " + l.Cluster + ", which it should leave (" + l.Why + ")"
+		text := "stays in " + l.Cluster + ", which it should leave (" + l.Why + ")"
 		if l.At != nil && l.At.After(now) {
 			text += " at " + clockTime(l.At.Time, now)
 		}
@@ -87,8 +89,11 @@ func (l Leaving) Text(now time.Time) string {
 	if l.At.After(now) {
 		text = l.Cluster + " at " + clockTime(l.At.Time, now) + " (in " + duration.HumanDuration(l.At.Sub(now)) + ")"
 	}
-	if l.Lost {
+	switch {
+	case l.Lost:
 		text += " unless it is back"
+	case l.Fails && l.At.After(now):
+		text += " unless it is healthy by then"
 	}
 	return text + ": " + l.Why
 }

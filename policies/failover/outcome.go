@@ -78,38 +78,38 @@ func Underway(b workv1alpha2.Binding) (Moved, bool) {
 	return out, len(out.To) > 0
 }
 
-// Fare is the outcome of a move.
-type Fare int
+// MoveState is the outcome of a move.
+type MoveState int
 
 const (
-	// FareOver means that the move no longer counts: the template does not run
+	// MoveOver means that the move no longer counts: the template does not run
 	// there any more, or the move is too long ago.
-	FareOver Fare = iota
-	// FareWaiting means that the template may yet become healthy, or that its
+	MoveOver MoveState = iota
+	// MoveWaiting means that the template may yet become healthy, or that its
 	// health is not known.
-	FareWaiting
-	// FareHealthy means that it is healthy in all clusters that it was moved to.
-	FareHealthy
-	// FareIll means that it is not healthy after HealthTimeout, or was healthy and
+	MoveWaiting
+	// MoveHealthy means that it is healthy in all clusters that it was moved to.
+	MoveHealthy
+	// MoveIll means that it is not healthy after HealthTimeout, or was healthy and
 	// is not any more.
-	FareIll
+	MoveIll
 )
 
-// Fares returns the outcome of a move, by the template's binding as it is now;
+// StateOf returns the outcome of a move, by the template's binding as it is now;
 // nil if that is gone.
-func (m Moved) Fares(b workv1alpha2.Binding, by Judging, now time.Time) Fare {
+func (m Moved) StateOf(b workv1alpha2.Binding, by Judging, now time.Time) MoveState {
 	if b == nil || now.Sub(m.At) > cmp.Or(by.Recent, DefaultRecent) {
-		return FareOver
+		return MoveOver
 	}
 	spec := b.BindingSpec()
 	runs := func(name string) bool {
 		return slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == name })
 	}
 	if !slices.ContainsFunc(m.To, runs) {
-		return FareOver
+		return MoveOver
 	}
 	if slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.PurgeMode == policyv1alpha1.PurgeModeDirectly }) {
-		return FareWaiting // it waits for the old copy to be gone, which a lost cluster may never report
+		return MoveWaiting // it waits for the old copy to be gone, which a lost cluster may never report
 	}
 	well, ill := true, false
 	for _, name := range m.To {
@@ -122,11 +122,11 @@ func (m Moved) Fares(b workv1alpha2.Binding, by Judging, now time.Time) Fare {
 	}
 	switch {
 	case well:
-		return FareHealthy
+		return MoveHealthy
 	case ill && (m.Well || now.Sub(m.At) > cmp.Or(by.HealthTimeout, DefaultHealthTimeout)):
-		return FareIll
+		return MoveIll
 	default:
-		return FareWaiting
+		return MoveWaiting
 	}
 }
 
@@ -149,13 +149,13 @@ type Outcomes struct {
 }
 
 // Add counts another outcome.
-func (o *Outcomes) Add(f Fare) {
+func (o *Outcomes) Add(f MoveState) {
 	switch f {
-	case FareHealthy:
+	case MoveHealthy:
 		o.Healthy++
-	case FareIll:
+	case MoveIll:
 		o.Ill++
-	case FareWaiting:
+	case MoveWaiting:
 		o.Waiting++
 	}
 }

@@ -70,32 +70,32 @@ func TestFares(t *testing.T) {
 		ago  time.Duration
 		well bool
 		by   failover.Judging
-		want failover.Fare
+		want failover.MoveState
 	}{
-		"healthy":                                 {is: placedIn(items{says("west", "Healthy", true)}, west), want: failover.FareHealthy},
-		"not healthy yet":                         {is: placedIn(items{says("west", "Unhealthy", true)}, west), ago: failover.DefaultHealthTimeout, want: failover.FareWaiting},
-		"not healthy after its time":              {is: placedIn(items{says("west", "Unhealthy", true)}, west), ago: late, want: failover.FareIll},
-		"not there after its time":                {is: placedIn(nil, west), ago: late, want: failover.FareIll},
-		"healthy after its time":                  {is: placedIn(items{says("west", "Healthy", true)}, west), ago: late, want: failover.FareHealthy},
-		"healthy once, and not any more":          {is: placedIn(items{says("west", "Unhealthy", true)}, west), well: true, want: failover.FareIll},
-		"there, and nobody knows its health":      {is: placedIn(items{says("west", "Unknown", true)}, west), ago: late, want: failover.FareWaiting},
-		"healthy in one of two":                   {is: placedIn(items{says("east", "Healthy", true), says("west", "Unhealthy", true)}, east, west), to: []string{"east", "west"}, ago: late, want: failover.FareIll},
-		"healthy in the one of two where it is":   {is: placedIn(items{says("east", "Healthy", true), says("west", "Unhealthy", true)}, east), to: []string{"east", "west"}, ago: late, want: failover.FareHealthy},
-		"what it was not moved to does not count": {is: placedIn(items{says("east", "Unhealthy", true), says("west", "Healthy", true)}, east, west), ago: late, want: failover.FareHealthy},
-		"the old copy has to go first":            {is: directly, ago: late, want: failover.FareWaiting},
-		"it was moved on":                         {is: placedIn(nil, east), ago: late, want: failover.FareOver},
-		"it is gone":                              {ago: late, want: failover.FareOver},
-		"long ago":                                {is: placedIn(nil, west), ago: failover.DefaultRecent + time.Second, want: failover.FareOver},
-		"not healthy in a longer time":            {is: placedIn(nil, west), ago: late, by: failover.Judging{HealthTimeout: time.Hour}, want: failover.FareWaiting},
-		"not healthy after a shorter one":         {is: placedIn(nil, west), ago: time.Minute, by: failover.Judging{HealthTimeout: time.Second}, want: failover.FareIll},
-		"not as long ago as counts":               {is: placedIn(nil, west), ago: time.Hour, by: failover.Judging{Recent: 2 * time.Hour}, want: failover.FareIll},
+		"healthy":                                 {is: placedIn(items{says("west", "Healthy", true)}, west), want: failover.MoveHealthy},
+		"not healthy yet":                         {is: placedIn(items{says("west", "Unhealthy", true)}, west), ago: failover.DefaultHealthTimeout, want: failover.MoveWaiting},
+		"not healthy after its time":              {is: placedIn(items{says("west", "Unhealthy", true)}, west), ago: late, want: failover.MoveIll},
+		"not there after its time":                {is: placedIn(nil, west), ago: late, want: failover.MoveIll},
+		"healthy after its time":                  {is: placedIn(items{says("west", "Healthy", true)}, west), ago: late, want: failover.MoveHealthy},
+		"healthy once, and not any more":          {is: placedIn(items{says("west", "Unhealthy", true)}, west), well: true, want: failover.MoveIll},
+		"there, and nobody knows its health":      {is: placedIn(items{says("west", "Unknown", true)}, west), ago: late, want: failover.MoveWaiting},
+		"healthy in one of two":                   {is: placedIn(items{says("east", "Healthy", true), says("west", "Unhealthy", true)}, east, west), to: []string{"east", "west"}, ago: late, want: failover.MoveIll},
+		"healthy in the one of two where it is":   {is: placedIn(items{says("east", "Healthy", true), says("west", "Unhealthy", true)}, east), to: []string{"east", "west"}, ago: late, want: failover.MoveHealthy},
+		"what it was not moved to does not count": {is: placedIn(items{says("east", "Unhealthy", true), says("west", "Healthy", true)}, east, west), ago: late, want: failover.MoveHealthy},
+		"the old copy has to go first":            {is: directly, ago: late, want: failover.MoveWaiting},
+		"it was moved on":                         {is: placedIn(nil, east), ago: late, want: failover.MoveOver},
+		"it is gone":                              {ago: late, want: failover.MoveOver},
+		"long ago":                                {is: placedIn(nil, west), ago: failover.DefaultRecent + time.Second, want: failover.MoveOver},
+		"not healthy in a longer time":            {is: placedIn(nil, west), ago: late, by: failover.Judging{HealthTimeout: time.Hour}, want: failover.MoveWaiting},
+		"not healthy after a shorter one":         {is: placedIn(nil, west), ago: time.Minute, by: failover.Judging{HealthTimeout: time.Second}, want: failover.MoveIll},
+		"not as long ago as counts":               {is: placedIn(nil, west), ago: time.Hour, by: failover.Judging{Recent: 2 * time.Hour}, want: failover.MoveIll},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.to == nil {
 				tc.to = []string{"west"}
 			}
 			now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-			if got := (failover.Moved{To: tc.to, At: now.Add(-tc.ago), Well: tc.well}).Fares(tc.is, tc.by, now); got != tc.want {
+			if got := (failover.Moved{To: tc.to, At: now.Add(-tc.ago), Well: tc.well}).StateOf(tc.is, tc.by, now); got != tc.want {
 				t.Errorf("fares %d, want %d", got, tc.want)
 			}
 		})

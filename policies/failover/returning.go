@@ -14,7 +14,7 @@ func stabilizationOf(spec *workv1alpha2.ResourceBindingSpec, moves Moves) (time.
 	if spec.Failover == nil || spec.Failover.FailBackSeconds == nil {
 		return 0, false
 	}
-	return time.Duration(max(*spec.Failover.FailBackSeconds, 0)) * time.Second << min(max(moves.Count-1, 0), mostDoubled), true
+	return times(time.Duration(max(*spec.Failover.FailBackSeconds, 0))*time.Second, 1<<min(max(moves.Count-1, 0), mostDoubled)), true
 }
 
 // Returning returns a text for each cluster in left about when the template
@@ -47,7 +47,7 @@ func Returning(left []Left, spec *workv1alpha2.ResourceBindingSpec, moves *Moves
 // clockTime returns the time of day, with the date where it is more than a day
 // away.
 func clockTime(at, now time.Time) string {
-	if at.Sub(now) < 24*time.Hour {
+	if at.Sub(now).Abs() < 24*time.Hour {
 		return at.UTC().Format(time.TimeOnly + " UTC")
 	}
 	return at.UTC().Format(time.DateTime + " UTC")

@@ -1,6 +1,7 @@
 package failover_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ func TestReturning(t *testing.T) {
 		"for long enough":                 {left: []failover.Left{well(time.Minute)}, seconds: ptr.To[int32](30), want: []string{"to west now, as that has been well for 30s"}},
 		"for days to come":                {left: []failover.Left{well(44 * time.Second)}, seconds: ptr.To[int32](2 * 24 * 3600), want: []string{"to west at 2026-01-04 06:20:00 UTC, when that has been well for 2d"}},
 		"its application was moved twice": {left: []failover.Left{well(40 * time.Second)}, seconds: ptr.To[int32](30), moves: &failover.Moves{Count: 2}, want: []string{"to west at 06:21:04 UTC, when that has been well for 60s"}},
+		"never, however often it failed":  {left: []failover.Left{well(time.Minute)}, seconds: ptr.To[int32](math.MaxInt32), moves: &failover.Moves{Count: 9}, want: []string{"to west at 2125-12-09 06:19:44 UTC, when that has been well for 100y"}},
 		"its clusters are not well":       {left: []failover.Left{{Cluster: "east"}, well(10 * time.Second)}, seconds: ptr.To[int32](30), want: []string{"to east once that has been well for 30s", "to west at 06:21:04 UTC, when that has been well for 30s"}},
 		"its policy has nothing return":   {left: []failover.Left{well(time.Minute)}},
 		"it was moved off nothing":        {seconds: ptr.To[int32](30)},

@@ -50,6 +50,8 @@ type Cause struct {
 	Why string
 	// Application means that the template fails there, and not the cluster.
 	Application bool
+	// Anew means that it was well for long before that: earlier moves no longer count.
+	Anew bool
 	// Drain means that the cluster is healthy and is being drained.
 	Drain bool
 }
@@ -137,7 +139,7 @@ func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Tole
 		}
 		until, ends := r.toleratedUntil(taint, tolerations, now)
 		if taint.TimeAdded != nil && !isReady(c) {
-			until = Later(until, taint.TimeAdded.Add(r.Breaker.skew()))
+			until = Later(until, since(taint, now).Add(r.Breaker.skew()))
 		}
 		if ends && (at.IsZero() || until.Before(at)) {
 			why, at = fmt.Sprintf("untolerated taint {%s}", taint.ToString()), until

@@ -107,7 +107,9 @@ func TestOf(t *testing.T) {
 		"a negative while":                         {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", -5)}, due: true},
 		"a while without end":                      {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", 1<<62)}},
 		"the earliest of several taints":           {cluster: member("a", "", long, taint("k", noExecute, 0), taint("j", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", 50), exists("j", 20)}, in: 20 * time.Second},
-		"a taint of the future":                    {cluster: member("a", "", long, taint("k", noExecute, -time.Minute)), in: time.Minute},
+		"a taint of the future counts from now":    {cluster: member("a", "", long, taint("k", noExecute, -time.Minute)), due: true},
+		"and its while begins now":                 {cluster: member("a", "", long, taint("k", noExecute, -time.Hour)), tolerations: []corev1.Toleration{exists("k", 30)}, in: 30 * time.Second},
+		"so it does where the cluster is lost":     {cluster: member("a", gone, noon, taint(unreachable, noExecute, -time.Hour)), in: 20 * time.Second},
 		"a taint without a time":                   {cluster: member("a", "", long, corev1.Taint{Key: "k", Effect: noExecute}), tolerations: []corev1.Toleration{exists("k", 30)}, in: 30 * time.Second},
 		"a loss is tolerated by default":           {cluster: member("a", gone, noon, taint(unreachable, noExecute, time.Minute)), rules: failover.Rules{Tolerance: 5 * time.Minute}, in: 4 * time.Minute},
 		"a loss beyond that":                       {cluster: member("a", gone, noon, taint(unreachable, noExecute, 6*time.Minute)), rules: failover.Rules{Tolerance: 5 * time.Minute}, due: true},
@@ -180,6 +182,7 @@ func TestLosses(t *testing.T) {
 		fleet   fleet
 		breaker failover.Breaker
 		want    string        // the clusters that are suspected
+		back    int           // how many of those that count are back
 		until   time.Duration // from two hours after the first loss; zero for as long as they are lost
 	}{
 		"none is lost":                     {fleet: fleet{well("a"), well("b")}},
@@ -193,10 +196,10 @@ func TestLosses(t *testing.T) {
 		"one long ago, two at once":        {fleet: fleet{gone("a", 0), gone("b", 60), gone("c", 61), well("d")}, want: "b c"},
 		"one of them is confirmed":         {fleet: fleet{confirm(gone("a", 0), 2), gone("b", 1), well("c")}, want: "b"},
 		"confirmed before, and lost again": {fleet: fleet{confirm(gone("a", 0), -9), gone("b", 1), well("c")}, want: "a b"},
-		"one is back a moment ago":         {fleet: fleet{held(gone("a", 0)), member("b", "", at(118)), well("c")}, want: "a", until: 3 * time.Minute},
-		"the one that is lost is lost in another way since": {fleet: fleet{held(gone("a", 119)), member("b", "", at(118)), well("c")}, want: "a", until: 3 * time.Minute},
+		"one is back a moment ago":         {fleet: fleet{held(gone("a", 0)), member("b", "", at(118)), well("c")}, want: "a", back: 1, until: 3 * time.Minute},
+		"the one that is lost is lost in another way since": {fleet: fleet{held(gone("a", 119)), member("b", "", at(118)), well("c")}, want: "a", back: 1, until: 3 * time.Minute},
 		"another one was back before it was suspected":      {fleet: fleet{heldSince(gone("a", 119), 119), member("b", "", at(118)), well("c")}},
-		"two are back, one after the other":                 {fleet: fleet{held(gone("a", 0)), member("b", "", at(116)), member("c", "", at(119))}, want: "a", until: 4 * time.Minute},
+		"two are back, one after the other":                 {fleet: fleet{held(gone("a", 0)), member("b", "", at(116)), member("c", "", at(119))}, want: "a", back: 2, until: 4 * time.Minute},
 		"one is back for long":                              {fleet: fleet{held(gone("a", 0)), member("b", "", at(100)), well("c")}},
 		"another one flapped":                               {fleet: fleet{gone("a", 0), member("b", "", at(118)), well("c")}},
 		"one answers again":                                 {fleet: fleet{gone("a", 0), member("b", clusterv1alpha1.ClusterAnswersAgainReason, at(1)), well("c")}, want: "a b"},
@@ -216,6 +219,9 @@ func TestLosses(t *testing.T) {
 			if diff := cmp.Diff(tc.want, strings.Join(losses.Clusters, " ")); diff != "" {
 				t.Errorf("suspected (-want +got):\n%s", diff)
 			}
+			if losses.Back != tc.back {
+				t.Errorf("%d are back, want %d", losses.Back, tc.back)
+			}
 			var until time.Duration
 			if !losses.Until.IsZero() {
 				until = losses.Until.Sub(noon.Add(2 * time.Hour))
@@ -233,8 +239,9 @@ func TestLosses(t *testing.T) {
 		})
 	}
 	for want, losses := range map[string]failover.Losses{
-		"2 of 3 clusters were lost at once: a, b":         {Clusters: []string{"a", "b"}, Lost: 2, Of: 3},
-		"2 of 3 clusters were lost at once, b among them": {Clusters: []string{"b"}, Lost: 2, Of: 3}, // the loss of the other is confirmed
+		"2 of 3 clusters were lost at once: a, b":                               {Clusters: []string{"a", "b"}, Lost: 2, Of: 3},
+		"2 of 6 clusters were lost at once, and 3 came back a moment ago: a, b": {Clusters: []string{"a", "b"}, Lost: 2, Back: 3, Of: 6},
+		"2 of 3 clusters were lost at once, b among them":                       {Clusters: []string{"b"}, Lost: 2, Of: 3}, // the loss of the other is confirmed
 	} {
 		if got := losses.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -32,14 +32,20 @@ func matches(taint *corev1.Taint, t *corev1.Toleration) bool {
 	}
 }
 
+// since is when a taint was added: now where it does not say, or names a time to come, as one does that was dated by a clock ahead of
+// this one.
+func since(taint *corev1.Taint, now time.Time) time.Time {
+	if taint.TimeAdded == nil || taint.TimeAdded.After(now) {
+		return now
+	}
+	return taint.TimeAdded.Time
+}
+
 // toleratedUntil returns from when on the taint is not tolerated, and false where
 // it is tolerated for good. Of several tolerations the shortest counts; a
-// negative one ends at once. A taint without a time counts from now.
+// negative one ends at once.
 func (r Rules) toleratedUntil(taint *corev1.Taint, tolerations []corev1.Toleration, now time.Time) (time.Time, bool) {
-	since := now
-	if taint.TimeAdded != nil {
-		since = taint.TimeAdded.Time
-	}
+	since := since(taint, now)
 	matched, limited := false, false
 	var least int64
 	for i := range tolerations {
@@ -69,8 +75,16 @@ func (r Rules) toleratedUntil(taint *corev1.Taint, tolerations []corev1.Tolerati
 	}
 }
 
-// longest is the longest toleration that is not for good.
+// longest is the longest time that is not for good.
 const longest = 100 * 365 * 24 * time.Hour
+
+// times returns d so many times, and no more than the longest time: what a time.Duration does not hold would be the past.
+func times(d time.Duration, n int64) time.Duration {
+	if d > longest/time.Duration(n) {
+		return longest
+	}
+	return d * time.Duration(n)
+}
 
 // ofLoss reports whether a taint shows that a cluster is not ready or not
 // reachable.

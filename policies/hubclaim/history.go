@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // A hub whose store was restored from an older backup knows less than its members. Each
@@ -205,11 +206,7 @@ func (h *Hold) Spares() string {
 
 // Found explains what was found, for people.
 func (h *Hold) Found() string {
-	clusters := slices.Sorted(slices.Values(h.Clusters))
-	names := strings.Join(clusters[:min(len(clusters), mostNamed)], ", ")
-	if more := len(clusters) - mostNamed; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
+	names := excerpt.Names(slices.Sorted(slices.Values(h.Clusters)), mostNamed)
 	found := fmt.Sprintf("the control plane was set back to an older backup: its store was at revision %d, and %s had seen %d. Since %s nothing is changed or removed",
 		h.Store, names, h.Seen, h.Since.Format(time.RFC3339))
 	if h.Whole() {

@@ -48,10 +48,10 @@ func TestBehind(t *testing.T) {
 }
 
 func TestARunBeginsOnce(t *testing.T) {
-	h, first, news := hubclaim.History{}.Starts("a", 10)
+	h, first, changed := hubclaim.History{}.Starts("a", 10)
 	again, second, more := h.Starts("a", 12)
-	if !news || more || first != second {
-		t.Errorf("%v, news %t, and then %v, news %t", first, news, second, more)
+	if !changed || more || first != second {
+		t.Errorf("%v, news %t, and then %v, news %t", first, changed, second, more)
 	}
 	if diff := cmp.Diff(h, again); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
@@ -64,13 +64,13 @@ func TestARunBeginsOnce(t *testing.T) {
 func TestABeginIsDelayedOnce(t *testing.T) {
 	h, _, _ := hubclaim.History{}.Starts("a", 10)
 	h, begun, _ := h.Starts("b", 0)
-	started, run, news := h.DelaysBegin("b", 40)
+	started, run, changed := h.DelaysBegin("b", 40)
 	_, _, again := started.DelaysBegin("b", 40)
 	_, _, unknown := started.DelaysBegin("c", 50)
 	last, ok := started.Last()
 	_, none := hubclaim.History{}.Last()
-	if !news || again || unknown || begun.Began != 0 || run.Began != 40 || last != run || !ok || none {
-		t.Errorf("news: %t, then %t and %t; %v started as %v; the last is %v, %t, of none %t", news, again, unknown, begun, run, last, ok, none)
+	if !changed || again || unknown || begun.Began != 0 || run.Began != 40 || last != run || !ok || none {
+		t.Errorf("news: %t, then %t and %t; %v started as %v; the last is %v, %t, of none %t", changed, again, unknown, begun, run, last, ok, none)
 	}
 	if mark := (&hubclaim.Mark{Run: 1, ID: "a", Revision: 41}); h.Behind(mark, "", 100) || !started.Behind(mark, "", 100) {
 		t.Error("a run ends where the next was written down")
@@ -259,9 +259,9 @@ func TestWhoWaits(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldOfAHold fits into a condition, and does not depend on who was found
+// TestWhatIsReportedOfAHold fits into a condition, and does not depend on who was found
 // first.
-func TestWhatIsToldOfAHold(t *testing.T) {
+func TestWhatIsReportedOfAHold(t *testing.T) {
 	var all []string
 	for i := range 2000 {
 		all = append(all, fmt.Sprintf("cluster-%04d", i))

@@ -45,8 +45,8 @@ const (
 	Refused
 )
 
-// Glance is what an observer knows of a Home.
-type Glance struct {
+// Observation is what an observer knows of a Home.
+type Observation struct {
 	// Still is for how long it has not changed, by the observer's clock.
 	Still time.Duration
 	// Asked says that the observer has asked already, since its start.
@@ -55,7 +55,7 @@ type Glance struct {
 
 // Enter returns whether the hub at a place may act, and the home as it is to be then; nil
 // is none. An empty place is not known: it may act, and leaves the home as it is.
-func (h *Home) Enter(place string, seen Glance) (next *Home, turn Turn) {
+func (h *Home) Enter(place string, seen Observation) (next *Home, turn Turn) {
 	switch {
 	case place == "":
 		return h, Acts

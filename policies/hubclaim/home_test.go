@@ -8,11 +8,11 @@ import (
 )
 
 func TestEnter(t *testing.T) {
-	still := func(d time.Duration) Glance { return Glance{Still: d, Asked: true} }
+	still := func(d time.Duration) Observation { return Observation{Still: d, Asked: true} }
 	cases := map[string]struct {
 		home  *Home
 		place string
-		seen  Glance
+		seen  Observation
 		next  *Home
 		turn  Turn
 	}{
@@ -54,7 +54,7 @@ func TestEnter(t *testing.T) {
 // TestOneOfTwoHubsActs has two copies look in turns, from all that a member may say, and
 // one of them not at all for a while.
 func TestOneOfTwoHubsActs(t *testing.T) {
-	const look = 10 * time.Second
+	const period = 10 * time.Second
 	type looker struct {
 		place string
 		last  *Home
@@ -65,7 +65,7 @@ func TestOneOfTwoHubsActs(t *testing.T) {
 	for _, away := range []time.Duration{0, 20 * time.Second, 10 * time.Minute} {
 		var home *Home
 		two := []*looker{{place: "a"}, {place: "b"}}
-		for now := time.Duration(0); now < time.Hour; now += look {
+		for now := time.Duration(0); now < time.Hour; now += period {
 			for i, l := range two {
 				if i == 0 && now > 10*time.Minute && now < 10*time.Minute+away {
 					l.acts = false // it cannot reach the member
@@ -74,7 +74,7 @@ func TestOneOfTwoHubsActs(t *testing.T) {
 				if !l.last.Same(home) {
 					l.last, l.since = home, now
 				}
-				next, turn := home.Enter(l.place, Glance{Still: now - l.since, Asked: l.asked})
+				next, turn := home.Enter(l.place, Observation{Still: now - l.since, Asked: l.asked})
 				l.asked = l.asked || turn == Asks
 				l.acts, home = turn == Acts, next
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 // Origin returns by which include a file of a GitRepository's artifact has come, with the artifact that is included and the file's
-// path there; nil if by none, or if that cannot be told from its path. A file of the repository itself may stand beside.
+// path there; nil if by none, or if its path does not show that. A file of the repository itself may stand beside.
 func Origin(r *sourcev1.GitRepository, file string) (by *sourcev1.GitRepositoryInclude, of *meta.Artifact, there string) {
 	if len(r.Status.ObservedInclude) != len(r.Status.IncludedArtifacts) {
 		return nil, nil, ""

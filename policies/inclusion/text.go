@@ -11,20 +11,20 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// held is an artifact that another one holds.
-type held struct {
+// artifact is one that another one includes.
+type artifact struct {
 	name string // of its GitRepository
 	*meta.Artifact
 }
 
-// holdings returns what the artifact of a GitRepository holds of others, each name once.
-func holdings(r *sourcev1.GitRepository) []held {
-	var out []held
+// includedIn returns what the artifact of a GitRepository includes of others, each name once.
+func includedIn(r *sourcev1.GitRepository) []artifact {
+	var out []artifact
 	for n, include := range r.Status.ObservedInclude {
 		name := include.GitRepositoryRef.Name
-		known := slices.ContainsFunc(out, func(h held) bool { return h.name == name })
+		known := slices.ContainsFunc(out, func(h artifact) bool { return h.name == name })
 		if n < len(r.Status.IncludedArtifacts) && r.Status.IncludedArtifacts[n] != nil && !known {
-			out = append(out, held{name, r.Status.IncludedArtifacts[n]})
+			out = append(out, artifact{name, r.Status.IncludedArtifacts[n]})
 		}
 	}
 	return out
@@ -33,7 +33,7 @@ func holdings(r *sourcev1.GitRepository) []held {
 // Text names what the artifact of a GitRepository holds of others, such as "base main@sha1:9f2c11d0"; empty for nothing.
 func Text(r *sourcev1.GitRepository) string {
 	var out []string
-	for _, h := range holdings(r) {
+	for _, h := range includedIn(r) {
 		out = append(out, h.name+" "+excerpt.ShortRevision(h.Revision))
 	}
 	return strings.Join(out, ", ")
@@ -42,9 +42,9 @@ func Text(r *sourcev1.GitRepository) string {
 // Changed says what the artifact of a GitRepository holds of others that it did not before, such as "the included base
 // is at main@sha1:9f2c11d0 'two replicas'"; empty for nothing.
 func Changed(before, after *sourcev1.GitRepository) string {
-	old, text := holdings(before), ""
-	for _, h := range holdings(after) {
-		if slices.ContainsFunc(old, func(o held) bool { return o.name == h.name && o.Digest == h.Digest }) {
+	old, text := includedIn(before), ""
+	for _, h := range includedIn(after) {
+		if slices.ContainsFunc(old, func(o artifact) bool { return o.name == h.name && o.Digest == h.Digest }) {
 			continue
 		}
 		if text == "" {

@@ -155,7 +155,7 @@ func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtensio
 	}
 	status, err := f(observed)
 	if err == nil && i.waits(observed) {
-		status = marked(status)
+		status = withWaiting(status)
 	}
 	if err != nil || status == nil {
 		return nil, wrap(observed, "reflect status", err)
@@ -167,9 +167,9 @@ func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtensio
 	return &runtime.RawExtension{Raw: data}, nil
 }
 
-// marked returns a copy of a status with the field that shows that its object
+// withWaiting returns a copy of a status with the field that shows that its object
 // waits.
-func marked(status map[string]any) map[string]any {
+func withWaiting(status map[string]any) map[string]any {
 	out := make(map[string]any, len(status)+1)
 	maps.Copy(out, status)
 	out[workv1alpha2.StatusWaiting] = true
@@ -262,8 +262,8 @@ func (i *Interpreter) Unheard(template kinds.Object, items []workv1alpha2.Aggreg
 	return out
 }
 
-// HeedsSilence reports whether Unheard may leave out anything for a kind.
-func (i *Interpreter) HeedsSilence(gvk schema.GroupVersionKind) bool {
+// KnowsSilence reports whether Unheard may leave out anything for a kind.
+func (i *Interpreter) KnowsSilence(gvk schema.GroupVersionKind) bool {
 	of := &unstructured.Unstructured{}
 	of.SetGroupVersionKind(gvk)
 	r, ok := find(i, of, addition)

@@ -87,8 +87,8 @@ func TestUnheard(t *testing.T) {
 				}
 				reported = append(reported, item)
 			}
-			if heeds, want := know.HeedsSilence(template.GroupVersionKind()), template.GetKind() != "Job" && len(tc.layers) == 0; heeds != want {
-				t.Errorf("heeds silence: %t", heeds)
+			if knows, want := know.KnowsSilence(template.GroupVersionKind()), template.GetKind() != "Job" && len(tc.layers) == 0; knows != want {
+				t.Errorf("heeds silence: %t", knows)
 			}
 			items := know.Unheard(template, reported, map[string]time.Time{"m2": since, "m9": since})
 			for i, text := range tc.items {

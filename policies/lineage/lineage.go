@@ -76,29 +76,29 @@ func HoldsIn(annotations map[string]string) bool {
 	return annotations[gitopsv1alpha1.RollbackProtectionAnnotation] == gitopsv1alpha1.RollbackProtectionHold
 }
 
-// Held is a revision that is not taken, as it is not known to follow.
-type Held struct {
+// Refused is a revision that is not taken, as it is not known to follow.
+type Refused struct {
 	// Revision is the revision, in full; empty for none.
 	Revision string
 	// Why says why, in one line.
 	Why string
 }
 
-// parting parts the two in a message.
-const parting = " is held back: "
+// separator separates the two in a message.
+const separator = " is held back: "
 
-// Message returns the text of the condition about it; HeldBy reads it.
-func (h Held) Message() string { return h.Revision + parting + h.Why }
+// Message returns the text of the condition about it; RefusedBy reads it.
+func (h Refused) Message() string { return h.Revision + separator + h.Why }
 
-// HeldBy returns the revision that a repository does not take; zero for none.
-func HeldBy(r *sourcev1.GitRepository) Held {
+// RefusedBy returns the revision that a repository does not take; zero for none.
+func RefusedBy(r *sourcev1.GitRepository) Refused {
 	c := apimeta.FindStatusCondition(r.Status.Conditions, meta.ReadyCondition)
 	if c == nil || c.Reason != ReasonRewritten && c.Reason != ReasonUnknown {
-		return Held{}
+		return Refused{}
 	}
-	revision, why, found := strings.Cut(c.Message, parting)
+	revision, why, found := strings.Cut(c.Message, separator)
 	if !found || strings.ContainsAny(revision, " \n") {
-		return Held{}
+		return Refused{}
 	}
-	return Held{revision, why}
+	return Refused{revision, why}
 }

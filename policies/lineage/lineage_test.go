@@ -25,26 +25,26 @@ func TestRelations(t *testing.T) {
 
 // TestHeldBy is about which revision is held back.
 func TestHeldBy(t *testing.T) {
-	held := lineage.Held{Revision: "main@sha1:2", Why: "the history was rewritten"}
+	refused := lineage.Refused{Revision: "main@sha1:2", Why: "the history was rewritten"}
 	for name, tc := range map[string]struct {
 		reason, message string
-		want            lineage.Held
+		want            lineage.Refused
 	}{
-		"a history that was rewritten":   {lineage.ReasonRewritten, held.Message(), held},
-		"one that is not known":          {lineage.ReasonUnknown, held.Message(), held},
-		"another fault with the words":   {"GitOperationFailed", held.Message(), lineage.Held{}},
-		"the reason without a revision":  {lineage.ReasonRewritten, "something else", lineage.Held{}},
-		"words in place of the revision": {lineage.ReasonRewritten, "a branch is held back: x", lineage.Held{}},
+		"a history that was rewritten":   {lineage.ReasonRewritten, refused.Message(), refused},
+		"one that is not known":          {lineage.ReasonUnknown, refused.Message(), refused},
+		"another fault with the words":   {"GitOperationFailed", refused.Message(), lineage.Refused{}},
+		"the reason without a revision":  {lineage.ReasonRewritten, "something else", lineage.Refused{}},
+		"words in place of the revision": {lineage.ReasonRewritten, "a branch is held back: x", lineage.Refused{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &sourcev1.GitRepository{}
 			r.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: tc.reason, Message: tc.message}}
-			if got := lineage.HeldBy(r); got != tc.want {
+			if got := lineage.RefusedBy(r); got != tc.want {
 				t.Errorf("%+v, want %+v", got, tc.want)
 			}
 		})
 	}
-	if got := lineage.HeldBy(&sourcev1.GitRepository{}); got != (lineage.Held{}) {
+	if got := lineage.RefusedBy(&sourcev1.GitRepository{}); got != (lineage.Refused{}) {
 		t.Errorf("of a new repository: %+v", got)
 	}
 }

@@ -13,7 +13,7 @@ type Packed struct {
 }
 
 // Follows returns how an artifact relates to the one before: by their tags, if these are two versions, and else by when they were made. It
-// is Unknown where neither tells them apart.
+// is Unknown where neither distinguishes them.
 func (p Packed) Follows(before Packed) Relation {
 	is, err := semver.StrictNewVersion(trimmed(p.Tag))
 	was, earlier := semver.StrictNewVersion(trimmed(before.Tag))

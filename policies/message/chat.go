@@ -22,8 +22,8 @@ func (p Provider) sender() string {
 	return "flotilla"
 }
 
-// mark shows the severity to people.
-func mark(e alerting.Event) string {
+// emoji shows the severity to people.
+func emoji(e alerting.Event) string {
 	if e.Failed() {
 		return "🚨"
 	}
@@ -97,7 +97,7 @@ func discord(p Provider, e alerting.Event, r *Request) (any, error) {
 	return map[string]any{
 		"username": p.sender(), "allowed_mentions": map[string]any{"parse": []string{}},
 		"embeds": []map[string]any{{
-			"title": excerpt.Runes(mark(e)+" "+e.Name(), discordName), "description": "```\n" + text + "\n```", "color": color,
+			"title": excerpt.Runes(emoji(e)+" "+e.Name(), discordName), "description": "```\n" + text + "\n```", "color": color,
 			"timestamp": e.Timestamp.UTC().Format(time.RFC3339), "fields": fields,
 		}},
 	}, nil
@@ -115,7 +115,7 @@ func run(text string, more map[string]any) map[string]any {
 // teams posts an adaptive card to a workflow.
 func teams(_ Provider, e alerting.Event, _ *Request) (any, error) {
 	color := map[bool]string{true: "attention", false: "good"}[e.Failed()]
-	card := []any{run(mark(e)+" "+e.Name(), map[string]any{"weight": "bolder", "size": "medium", "color": color}), run(e.Message, map[string]any{"fontType": "monospace"})}
+	card := []any{run(emoji(e)+" "+e.Name(), map[string]any{"weight": "bolder", "size": "medium", "color": color}), run(e.Message, map[string]any{"fontType": "monospace"})}
 	for _, f := range values(e) {
 		card = append(card, run(f.Key+": "+f.Value, map[string]any{"isSubtle": true}))
 	}
@@ -134,7 +134,7 @@ func teams(_ Provider, e alerting.Event, _ *Request) (any, error) {
 // plain is the whole message as text.
 func plain(e alerting.Event) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s %s\n%s", mark(e), e.Name(), e.Message)
+	fmt.Fprintf(&out, "%s %s\n%s", emoji(e), e.Name(), e.Message)
 	for _, f := range values(e) {
 		fmt.Fprintf(&out, "\n%s: %s", f.Key, f.Value)
 	}
@@ -177,7 +177,7 @@ func googleChat(_ Provider, e alerting.Event, _ *Request) (any, error) {
 	return map[string]any{"cardsV2": []any{map[string]any{
 		"cardId": "event",
 		"card": map[string]any{
-			"header":   map[string]any{"title": mark(e) + " " + html.EscapeString(e.Name()), "subtitle": html.EscapeString(e.Reason)},
+			"header":   map[string]any{"title": emoji(e) + " " + html.EscapeString(e.Name()), "subtitle": html.EscapeString(e.Reason)},
 			"sections": []any{map[string]any{"widgets": widgets}},
 		},
 	}}}, nil

@@ -6,11 +6,12 @@
 package omissions
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Omission is one thing of a manifest that is not applied.
@@ -77,11 +78,7 @@ func (l *List) Add(object string, o Omission) {
 func (l *List) String() string {
 	var out []string
 	for _, e := range l.entries {
-		named := strings.Join(e.objects[:min(len(e.objects), namedObjects)], ", ")
-		if more := len(e.objects) - namedObjects; more > 0 {
-			named += fmt.Sprintf(" and %d more", more)
-		}
-		out = append(out, e.omission.Path+" of "+named+": "+e.omission.Why)
+		out = append(out, e.omission.Path+" of "+excerpt.Names(e.objects, namedObjects)+": "+e.omission.Why)
 	}
 	return strings.Join(out, "; ")
 }

@@ -67,7 +67,7 @@ func TestWhatIsNotApplied(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidOfManyObjects(t *testing.T) {
+func TestMessagesAboutManyObjects(t *testing.T) {
 	var list omissions.List
 	if text := list.String(); text != "" {
 		t.Errorf("nothing is %q", text)

@@ -56,8 +56,8 @@ func (o *Object) Title() string {
 
 // Deleting says of an object with these finalizers that it is being deleted, and what keeps it.
 func Deleting(finalizers []string) string {
-	if held := cascade.BlockedBy(finalizers); held != "" {
-		return "being deleted, " + held
+	if blocked := cascade.BlockedBy(finalizers); blocked != "" {
+		return "being deleted, " + blocked
 	}
 	return "being deleted"
 }

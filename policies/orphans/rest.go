@@ -11,14 +11,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// told is between the count and the names in a Message.
-const told = " that no Work names: "
+// separator is between the count and the names in a Message.
+const separator = " that no Work names: "
 
 // Rest returns what a Message says of how many there are, and of their names, without some of the claims among them, which are told
 // elsewhere; empty where nothing is left. A text that Message did not make is returned as far as its first semicolon.
 func Rest(message string, without []types.NamespacedName) string {
 	text, _, _ := strings.Cut(message, ";")
-	count, names, known := strings.Cut(text, told)
+	count, names, known := strings.Cut(text, separator)
 	number, _, _ := strings.Cut(count, " ")
 	n, err := strconv.Atoi(number)
 	if !known || err != nil || len(without) == 0 {
@@ -44,5 +44,5 @@ func Rest(message string, without []types.NamespacedName) string {
 	case n > len(named):
 		more = fmt.Sprintf(" and %d more", n-len(named))
 	}
-	return fmt.Sprintf("%d %s%s%s%s", n, objects, told, strings.Join(named, ", "), more)
+	return fmt.Sprintf("%d %s%s%s%s", n, objects, separator, strings.Join(named, ", "), more)
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	"github.com/flotilla-io/flotilla/policies/override"
 )
 
 // TestFieldOverrider patches documents that stand in strings.
@@ -138,7 +137,7 @@ func TestErrorsDoNotRepeatSecrets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := override.Apply(secret.DeepCopy(), east(), []policyv1alpha1.Override{policyOf(overriders(tc.with))})
+			_, err := apply(secret.DeepCopy(), east(), []policyv1alpha1.Override{policyOf(overriders(tc.with))})
 			switch {
 			case err == nil:
 				t.Fatal("no error")

@@ -22,7 +22,7 @@ func FuzzPointer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, key string) {
 		valid := override.CheckPointer(path) == nil
 		obj := configMap(key, `{"x":1}`)
-		_, err := override.Apply(obj, east(), []policyv1alpha1.Override{policyOf(policyv1alpha1.Overriders{
+		_, err := apply(obj, east(), []policyv1alpha1.Override{policyOf(policyv1alpha1.Overriders{
 			FieldOverrider: []policyv1alpha1.FieldOverrider{{FieldPath: path, JSON: []policyv1alpha1.JSONPatchOperation{{SubPath: "/x", Operator: "replace", Value: raw("2")}}}},
 		})})
 		if err == nil && !valid {
@@ -32,7 +32,7 @@ func FuzzPointer(f *testing.F) {
 			return
 		}
 		again := configMap(key, `{"x":1}`)
-		if _, err := override.Apply(again, east(), []policyv1alpha1.Override{policyOf(policyv1alpha1.Overriders{
+		if _, err := apply(again, east(), []policyv1alpha1.Override{policyOf(policyv1alpha1.Overriders{
 			Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: path, Operator: "replace", Value: raw(`"{\"x\":2}"`)}},
 		})}); err != nil {
 			t.Fatalf("%q leads a field somewhere, but not a patch: %v", path, err)
@@ -120,8 +120,8 @@ func checkApply(t *testing.T, obj *unstructured.Unstructured, policy policyv1alp
 	t.Helper()
 	before, again := policy.DeepCopyObject(), obj.DeepCopy()
 	identity := []string{obj.GetAPIVersion(), obj.GetKind(), obj.GetNamespace(), obj.GetName()}
-	_, err := override.Apply(obj, east(), []policyv1alpha1.Override{policy})
-	_, second := override.Apply(again, east(), []policyv1alpha1.Override{policy})
+	_, err := apply(obj, east(), []policyv1alpha1.Override{policy})
+	_, second := apply(again, east(), []policyv1alpha1.Override{policy})
 	if message(err) != message(second) {
 		t.Fatalf("two answers to one question: %v, %v", err, second)
 	}

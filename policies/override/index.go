@@ -133,7 +133,7 @@ func ownerOf(o policyv1alpha1.Override) owner { return owner{o.GetNamespace(), o
 // applied, as Sorted would of all that are in the index.
 func (x *Index) Of(r selector.Resource) []policyv1alpha1.Override {
 	var found []ranked
-	look := func(in, except map[owner]*entry) {
+	collect := func(in, except map[owner]*entry) {
 		for key, e := range in {
 			if except[key] != nil {
 				continue
@@ -149,9 +149,9 @@ func (x *Index) Of(r selector.Resource) []policyv1alpha1.Override {
 	}
 	for _, scope := range scopes {
 		ofKind := x.slots[slot{scope, r.APIVersion, r.Kind, ""}]
-		look(x.slots[slot{scope: scope}], nil)
-		look(ofKind, nil)
-		look(x.slots[slot{scope, r.APIVersion, r.Kind, r.Name}], ofKind)
+		collect(x.slots[slot{scope: scope}], nil)
+		collect(ofKind, nil)
+		collect(x.slots[slot{scope, r.APIVersion, r.Kind, r.Name}], ofKind)
 	}
 	return inOrder(found)
 }

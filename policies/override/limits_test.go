@@ -65,7 +65,7 @@ func TestLimits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := override.Apply(tc.obj, east(), []policyv1alpha1.Override{policyOf(tc.with)})
+			_, err := apply(tc.obj, east(), []policyv1alpha1.Override{policyOf(tc.with)})
 			var typed *override.Error
 			if !errors.Is(err, tc.want) || !errors.As(err, &typed) {
 				t.Errorf("error = %.200v, want %v", err, tc.want)
@@ -128,7 +128,7 @@ func TestForeignBytes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := override.Apply(tc.obj, east(), []policyv1alpha1.Override{policyOf(tc.with)})
+			_, err := apply(tc.obj, east(), []policyv1alpha1.Override{policyOf(tc.with)})
 			got := strings.TrimPrefix(message(err), "override policy shop/op: overrideRules[0].")
 			if !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
 				t.Errorf("error = %.200q, want %q", got, tc.want)

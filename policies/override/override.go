@@ -169,12 +169,6 @@ func rulesOf(o policyv1alpha1.Override) (rules []policyv1alpha1.RuleWithCluster,
 	return []policyv1alpha1.RuleWithCluster{{TargetCluster: spec.TargetCluster, Overriders: spec.Overriders}}, true
 }
 
-// Apply changes obj for cluster as those of the overrides say that mean it. The
-// policies are matched against obj as it comes in. See Chain.Apply.
-func Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, overrides []policyv1alpha1.Override) (Applied, error) {
-	return Matching(overrides, selector.ResourceOf(obj)).Apply(obj, cluster)
-}
-
 // Apply changes obj for cluster and returns what was applied. On an *Error obj
 // may be half changed and must be thrown away.
 func (c Chain) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) (Applied, error) {

@@ -87,7 +87,7 @@ type change struct {
 
 func (tc change) run(t *testing.T) {
 	t.Helper()
-	_, err := override.Apply(tc.obj, east(), []policyv1alpha1.Override{policyOf(overriders(tc.with))})
+	_, err := apply(tc.obj, east(), []policyv1alpha1.Override{policyOf(overriders(tc.with))})
 	if got := strings.TrimPrefix(message(err), "override policy shop/op: overrideRules[0]."); got != tc.err {
 		t.Fatalf("error\n got %s\nwant %s", got, tc.err)
 	}
@@ -184,7 +184,7 @@ func TestOrder(t *testing.T) {
 				overrides = append(overrides, overrideOf(t, text))
 			}
 			obj := deployment()
-			applied, err := override.Apply(obj, cluster, overrides)
+			applied, err := apply(obj, cluster, overrides)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func TestErrorNamesThePlace(t *testing.T) {
 		"{kind: OverridePolicy, metadata: {namespace: shop, name: a}, spec: {overrideRules: [{overriders: {}}, {overriders: " + faulty + "}]}}": "override policy shop/a: overrideRules[1].plaintext[0] at /spec/gone: nothing is there: narrow the rule to what has it, or add it first",
 	}
 	for text, want := range cases {
-		_, err := override.Apply(deployment(), east(), []policyv1alpha1.Override{overrideOf(t, text)})
+		_, err := apply(deployment(), east(), []policyv1alpha1.Override{overrideOf(t, text)})
 		if got := message(err); got != want {
 			t.Errorf("error\n got %s\nwant %s", got, want)
 		}
@@ -296,4 +296,9 @@ func TestMeans(t *testing.T) {
 			}
 		})
 	}
+}
+
+// apply changes obj as those of the overrides say that mean it.
+func apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, overrides []policyv1alpha1.Override) (override.Applied, error) {
+	return override.Matching(overrides, selector.ResourceOf(obj)).Apply(obj, cluster)
 }

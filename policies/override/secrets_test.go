@@ -8,7 +8,6 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	"github.com/flotilla-io/flotilla/policies/override"
 )
 
 // What is wrong with an override, or with what it changes, is reported without what may be text of a Secret.
@@ -62,16 +61,16 @@ func TestFaultsQuoteNoSecret(t *testing.T) {
 			if tc.policy != "" {
 				policy.Name = tc.policy
 			}
-			switch mark := map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: tc.as}; tc.of {
+			switch annotation := map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: tc.as}; tc.of {
 			case "override":
-				policy.Annotations = mark
+				policy.Annotations = annotation
 			case "template":
-				obj.SetAnnotations(mark)
+				obj.SetAnnotations(annotation)
 			}
 			if tc.template != "" {
 				lookup(obj.Object, "/spec/template/spec/containers/0").(map[string]any)["image"] = tc.template
 			}
-			_, err := override.Apply(obj, east(), []policyv1alpha1.Override{policy})
+			_, err := apply(obj, east(), []policyv1alpha1.Override{policy})
 			if diff := cmp.Diff(tc.want, message(err)); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}

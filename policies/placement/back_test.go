@@ -28,7 +28,7 @@ func TestFailBack(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	// A look is at so many seconds after noon, when these clusters have a taint that moves what is there, for a minute or,
 	// with a +, as of now.
-	type look struct {
+	type step struct {
 		at      int
 		tainted string
 		// want is where it runs then, and returns since which second each cluster that it may return to
@@ -45,9 +45,9 @@ func TestFailBack(t *testing.T) {
 		after     *int32
 		was       string
 		moves     int // how often it was moved before because it failed
-		looks     []look
+		looks     []step
 	}{
-		"after a while": {oneOf(), ptr.To[int32](60), "b:2", 0, []look{
+		"after a while": {oneOf(), ptr.To[int32](60), "b:2", 0, []step{
 			{0, "b", "c:2", map[string]int{"b": -1}, 0},
 			{9, "b", "c:2", map[string]int{"b": -1}, 0},
 			{10, "", "c:2", map[string]int{"b": 10}, 70},
@@ -55,7 +55,7 @@ func TestFailBack(t *testing.T) {
 			{70, "", "b:2", nil, 0},
 			{80, "", "b:2", nil, 0},
 		}},
-		"not while it comes and goes": {oneOf(), ptr.To[int32](60), "b:2", 0, []look{
+		"not while it comes and goes": {oneOf(), ptr.To[int32](60), "b:2", 0, []step{
 			{0, "b", "c:2", map[string]int{"b": -1}, 0},
 			{10, "", "c:2", map[string]int{"b": 10}, 70},
 			{60, "b", "c:2", map[string]int{"b": -1}, 0},
@@ -63,21 +63,21 @@ func TestFailBack(t *testing.T) {
 			{70, "", "c:2", map[string]int{"b": 65}, 125},
 			{125, "", "b:2", nil, 0},
 		}},
-		"at once": {oneOf(), ptr.To[int32](0), "b:2", 0, []look{
+		"at once": {oneOf(), ptr.To[int32](0), "b:2", 0, []step{
 			{0, "b", "c:2", map[string]int{"b": -1}, 0},
 			{10, "", "b:2", nil, 0},
 		}},
-		"never, as nobody says when": {oneOf(), nil, "b:2", 0, []look{
+		"never, as nobody says when": {oneOf(), nil, "b:2", 0, []step{
 			{0, "b", "c:2", nil, 0},
 			{9999, "", "c:2", nil, 0},
 		}},
-		"twice as long for one that failed again": {oneOf(), ptr.To[int32](60), "b:2", 2, []look{
+		"twice as long for one that failed again": {oneOf(), ptr.To[int32](60), "b:2", 2, []step{
 			{0, "b", "c:2", map[string]int{"b": -1}, 0},
 			{10, "", "c:2", map[string]int{"b": 10}, 130},
 			{70, "", "c:2", map[string]int{"b": 10}, 130},
 			{130, "", "b:2", nil, 0},
 		}},
-		"moved on meanwhile": {oneOf(), ptr.To[int32](60), "b:2", 0, []look{
+		"moved on meanwhile": {oneOf(), ptr.To[int32](60), "b:2", 0, []step{
 			{0, "b", "c:2", map[string]int{"b": -1}, 0},
 			{10, "b c", "a:2", map[string]int{"b": -1, "c": -1}, 0},
 			{20, "b", "a:2", map[string]int{"b": -1, "c": 20}, 80},
@@ -85,17 +85,17 @@ func TestFailBack(t *testing.T) {
 			{80, "", "c:2", map[string]int{"b": 50}, 110},
 			{110, "", "b:2", nil, 0},
 		}},
-		"not to one that is tolerated for a while only": {briefly, ptr.To[int32](60), "b:2", 0, []look{
+		"not to one that is tolerated for a while only": {briefly, ptr.To[int32](60), "b:2", 0, []step{
 			{0, "b", "c:2", map[string]int{"b": -1}, 0},
 			{10, "", "c:2", map[string]int{"b": 10}, 70},
 			{20, "+b", "c:2", map[string]int{"b": -1}, 50},
 			{90, "", "c:2", map[string]int{"b": 90}, 150},
 		}},
-		"to a cluster that has left the fleet": {oneOf(), ptr.To[int32](60), "x:2", 0, []look{
+		"to a cluster that has left the fleet": {oneOf(), ptr.To[int32](60), "x:2", 0, []step{
 			{0, "x", "c:2", map[string]int{"x": -1}, 0},
 			{10, "-x", "c:2", nil, 0},
 		}},
-		"what is divided": {policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}, ptr.To[int32](60), "a:1 b:1 c:1", 0, []look{
+		"what is divided": {policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}, ptr.To[int32](60), "a:1 b:1 c:1", 0, []step{
 			{0, "b", "a:2 c:1", map[string]int{"b": -1}, 0},
 			{10, "", "a:2 c:1", map[string]int{"b": 10}, 70},
 			{70, "", "a:1 b:1 c:1", nil, 0},
@@ -191,6 +191,83 @@ func TestARebalanceAfterADrain(t *testing.T) {
 	if got := decide(noon.Add(time.Minute)); got != "b:2" {
 		t.Errorf("brought back to %s", got)
 	}
+}
+
+// TestEachShapeReturns: however replicas are divided, what was moved off a cluster is brought back to that, by a rebalance after a
+// drain as by failBackSeconds, whether its old copy has left or not.
+func TestEachShapeReturns(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	of := func(s *policyv1alpha1.ReplicaSchedulingStrategy, more ...policyv1alpha1.SpreadConstraint) policyv1alpha1.Placement {
+		return policyv1alpha1.Placement{ReplicaScheduling: s, SpreadConstraints: more}
+	}
+	aggregated := divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)
+	for name, tc := range map[string]struct {
+		placement            policyv1alpha1.Placement
+		rooms, was, off, mid string
+		replicas             int32
+		back                 string
+	}{
+		"duplicated in one cluster":                 {of(nil, oneCluster()...), "a:9 b:9 c:20", "b:2", "b", "c:2", 2, "b:2"},
+		"aggregated":                                {of(aggregated), "a:20 b:9", "b:3", "b", "a:3", 3, "b:3"},
+		"aggregated in one cluster":                 {of(aggregated, oneCluster()...), "a:20 b:9", "b:3", "b", "a:3", 3, "b:3"},
+		"aggregated in two clusters":                {of(aggregated), "a:20 b:2 c:2", "b:2 c:1", "b", "c:3", 3, "b:1 c:2"},
+		"aggregated where one is little":            {of(aggregated), "a:40 b:1", "a:2 b:1", "b", "a:3", 3, "a:2 b:1"},
+		"by room":                                   {of(dynamicWeight()), "a:20 b:20", "a:2 b:2", "b", "a:4", 4, "a:2 b:2"},
+		"by room, of which there is more elsewhere": {of(dynamicWeight()), "a:90 b:9", "b:1", "b", "a:1", 1, "b:1"},
+		"by room, of which there is much more":      {of(dynamicWeight()), "a:90 b:9", "a:2 b:1", "b", "a:3", 3, "a:2 b:1"},
+		"by equal weights":                          {of(divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)), "a:9 b:9", "a:1 b:1", "b", "a:2", 2, "a:1 b:1"},
+		"by weights, of which the last gives one":   {of(divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)), "a:9 b:9 c:9", "a:1 b:1", "b", "a:1 c:1", 2, "a:1 b:1"},
+		"by a table of weights":                     {of(divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, &policyv1alpha1.ClusterPreferences{StaticWeightList: weights("a:1 b:3")})), "a:9 b:9", "a:1 b:3", "b", "a:4", 4, "a:1 b:3"},
+	} {
+		for _, drains := range []bool{true, false} {
+			for _, left := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, drained %t, left %t", name, drains, left), func(t *testing.T) {
+					b := placedOn(t, deployment(tc.replicas, tc.placement), tc.rooms, tc.was, noon)
+					tainted, opts := tc.off, placement.Options{Failover: failover.Rules{Taints: true}}
+					if b.Spec.Failover = (&policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](0)}); drains {
+						b.Spec.Failover, tainted, opts = nil, "", placement.Options{}
+					}
+					decide := func(tainted, drained string, at time.Time, want string) {
+						t.Helper()
+						in := placement.Situation{Clusters: evictFleet(tc.rooms, tainted, noon), Now: at}
+						if c, found := in.Clusters.Cluster(drained); found {
+							c.Spec.Taints = append(c.Spec.Taints, failover.DrainTaint())
+						}
+						if d, changed := placement.Decide(b, in, opts); changed {
+							d.Put(b)
+						}
+						if got := spaced(b.Spec.Clusters); got != want {
+							t.Fatalf("it runs in %s, want %s", got, want)
+						}
+					}
+					drained := ""
+					if drains {
+						drained = tc.off
+					}
+					decide(tainted, drained, noon.Add(time.Second), tc.mid)
+					if left {
+						b.Spec.GracefulEvictionTasks = nil
+					}
+					if drains {
+						b.Spec.RescheduleTriggeredAt = ptr.To(metav1.NewTime(noon.Add(time.Minute)))
+					}
+					decide("", "", noon.Add(time.Minute), tc.back)
+					if record, _ := placement.RecordOf(b); len(record.Drained)+len(record.Left) > 0 {
+						t.Errorf("it is back, and noted as away: %v %v", record.Drained, record.Left)
+					}
+				})
+			}
+		}
+	}
+}
+
+// weights is a table of static weights.
+func weights(list string) []policyv1alpha1.StaticClusterWeight {
+	var out []policyv1alpha1.StaticClusterWeight
+	for _, t := range targets(list) {
+		out = append(out, policyv1alpha1.StaticClusterWeight{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{t.Name}}, Weight: int64(t.Replicas)})
+	}
+	return out
 }
 
 // spaced is the reverse of targets.

@@ -61,7 +61,7 @@ func (p *placing) home() []string {
 
 // steady returns targets of which none runs less than now, for a drain; see replicas.Steady.
 func (p *placing) steady(after []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
-	if !IsWorkload(p.spec) || InSets(p.spec) || replicas.Duplicates(strategy(p.spec)) || p.placementChanged() || replicasChanged(p.spec) || afresh(p.state) {
+	if follows(p.spec) || InSets(p.spec) || p.placementChanged() || replicasChanged(p.spec) || afresh(p.state) {
 		return after // somebody wants another division
 	}
 	return replicas.Steady(p.spec.Clusters, after)

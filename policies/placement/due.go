@@ -86,14 +86,13 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 		return DueRebalance, true
 	case len(s.back.Stable) > 0:
 		return DueFailBack, true
-	case !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)):
+	case follows(s.spec):
 		return DueAlways, true
 	case leaving(s.spec, snap):
 		return DueClusterLeaving, true
 	case s.strayed(snap):
 		return DueClusterStrayed, true
-	case s.recorded && !s.record.Succeeded():
-		// What it failed for may have been taken back meanwhile.
+	case s.recorded && !s.record.Succeeded(): // what it failed for may have been taken back meanwhile
 		return DueFailed, true
 	default:
 		return "", false
@@ -216,6 +215,16 @@ func (s *state) rebalances() bool {
 
 // afresh reports whether a binding is placed without regard to where it runs.
 func afresh(s *state) bool { return len(s.back.Stable) > 0 || s.rebalances() }
+
+// Everywhere reports whether a binding is placed in each cluster that fits.
+func Everywhere(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return follows(spec) && (spec.Placement == nil || len(spec.Placement.SpreadConstraints) == 0)
+}
+
+// follows reports whether a binding is not divided among clusters.
+func follows(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return !IsWorkload(spec) || replicas.Duplicates(strategy(spec))
+}
 
 func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
 	for _, t := range spec.Clusters {

@@ -80,8 +80,8 @@ func barred(s *state, in Situation, opts Options) (failover.Due, time.Time) {
 	ill, then := failover.Application(in.Clusters, s.Binding, movesOf(s.record), in.Now)
 	due, next := failover.Both(tainted, ill, next, then)
 	asked := failover.Due{}
-	for i := range s.spec.GracefulEvictionTasks { // of what is still placed there
-		if task := &s.spec.GracefulEvictionTasks[i]; !eviction.Moves(task) && stands(s.spec.Clusters, task.FromCluster) {
+	for _, task := range s.spec.GracefulEvictionTasks { // of what is still placed there
+		if !eviction.Moves(&task) && stands(s.spec.Clusters, task.FromCluster) {
 			asked[task.FromCluster] = failover.Cause{Why: "an eviction task of " + task.Producer}
 		}
 	}
@@ -130,7 +130,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		return p.finish(p.keep(), nil)
 	}
 	all := p.barred
-	if afresh(p.state) { // somebody wants it where it is best now, and it may not have left yet
+	if afresh(p.state) || Everywhere(p.spec) { // it is wanted where it is best now, or in all that fit, and may not have left yet
 		p.returns = p.recovered()
 	}
 	var lost []string
@@ -172,8 +172,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	return p.finish(d, moved)
 }
 
-// lostAmong returns the targets that do not answer: what is moved off others must not go there, as nobody knows when it would
-// run.
+// lostAmong returns the targets that do not answer: what is moved off others must not go there, as it may never run.
 func lostAmong(targets []workv1alpha2.TargetCluster, snap Snapshot) []string {
 	return slices.DeleteFunc(namesOf(targets), func(name string) bool {
 		c, found := snap.Cluster(name)
@@ -185,9 +184,8 @@ func lostAmong(targets []workv1alpha2.TargetCluster, snap Snapshot) []string {
 // that are well now.
 func (p *placing) recovered() map[string]bool {
 	out := map[string]bool{}
-	for i := range p.spec.GracefulEvictionTasks {
-		task := &p.spec.GracefulEvictionTasks[i]
-		if p.over(task) && !stands(p.spec.Clusters, task.FromCluster) {
+	for _, task := range p.spec.GracefulEvictionTasks {
+		if p.over(&task) && !stands(p.spec.Clusters, task.FromCluster) {
 			out[task.FromCluster] = true
 		}
 	}
@@ -241,11 +239,7 @@ func (p *placing) finish(d Decision, evicted []string) Decision {
 	if p.drains = slices.ContainsFunc(evicted, func(name string) bool { return p.barred[name].Drain }); p.drains && d.Err == nil {
 		d.Clusters = p.steady(d.Clusters)
 	}
-	d.Record.Moves = p.record.Moves
-	if slices.ContainsFunc(evicted, func(name string) bool { return p.barred[name].Application }) {
-		moves := movesOf(p.record).Next(failover.Tolerated(p.spec), p.in.Now)
-		d.Record.Moves = &moves
-	}
+	d.Record.Moves = p.barred.Moves(p.record.Moves, evicted, p.in.Now)
 	d.Record.Drained, d.Record.Left = p.drained(&d), p.left(&d)
 	d.Evictions = p.evictions(d.Clusters)
 	return d

@@ -296,6 +296,40 @@ func TestBackRatherThanNowhere(t *testing.T) {
 	}
 }
 
+// TestBackEverywhere: what runs in every cluster that fits is taken back by one that is well again, before its copy there has gone.
+func TestBackEverywhere(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	opts := placement.Options{Failover: failover.Rules{Taints: true}}
+	for name, tc := range map[string]struct {
+		tainted, reason string
+		want            string
+		tasks           string
+	}{
+		"a is well":                     {want: "a:2 b:2"},
+		"a has the taint":               {tainted: "a", want: "b:2", tasks: "a Gracefully"},
+		"somebody else wants a left":    {reason: "Maintenance", want: "b:2", tasks: "a Gracefully of TaintManager"},
+		"a is well, and b has the same": {tainted: "b", want: "a:2", tasks: "b Gracefully"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := placedOn(t, deployment(2, policyv1alpha1.Placement{}), "a:9 b:9", "a:2 b:2", now)
+			d, _ := placement.Decide(b, placement.Situation{Clusters: evictFleet("a:9 b:9", "a", now), Now: now}, opts)
+			d.Put(b)
+			if got := tasksOf(b.Spec.GracefulEvictionTasks); got != "a Gracefully" {
+				t.Fatalf("it is moved off: %s", got)
+			}
+			if tc.reason != "" {
+				b.Spec.GracefulEvictionTasks[0].Reason = tc.reason
+			}
+			if d, changed := placement.Decide(b, placement.Situation{Clusters: evictFleet("a:9 b:9", tc.tainted, now), Now: now}, opts); changed {
+				d.Put(b)
+			}
+			if diff := cmp.Diff(outcomeOf(targets(tc.want), tc.tasks, ""), outcomeOf(b.Spec.Clusters, tasksOf(b.Spec.GracefulEvictionTasks), "")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestTasksOfOthers: a cluster that somebody else wants left is left if there is another, and says so if there is none.
 func TestTasksOfOthers(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)

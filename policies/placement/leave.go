@@ -10,7 +10,6 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
-	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
 
 // mostAwaited is how many clusters the message of an eviction task names.
@@ -77,7 +76,7 @@ func (s *state) leave(t workv1alpha2.TargetCluster, before []string, after []wor
 // grown returns the clusters that are to run more replicas than before:
 // they take over from others, like new ones.
 func (s *state) grown(after []workv1alpha2.TargetCluster) []string {
-	if !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)) {
+	if follows(s.spec) {
 		return nil
 	}
 	var out []string

@@ -193,7 +193,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 // which tier it belongs.
 func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	spec := a.req.Spec
-	held := assignedBy(spec)
+	assigned := assignedBy(spec)
 	var need estimate.Need
 	matters := capacityMatters(spec, a.placement)
 	if matters {
@@ -201,7 +201,7 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	}
 	for i := range fit {
 		c := &fit[i]
-		c.Assigned, c.Targeted = held[c.Name], ask.Targets(c.Name)
+		c.Assigned, c.Targeted, c.Home = assigned[c.Name], ask.Targets(c.Name), slices.Contains(ask.Home, c.Name)
 		c.Capacity = math.MaxInt32
 		switch {
 		case slices.Contains(a.req.Full, c.Name):

@@ -43,12 +43,12 @@ func region(r string) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) { c.Spec.Region = r }
 }
 
-func deployment(n int32, p policyv1alpha1.Placement, held ...workv1alpha2.TargetCluster) *workv1alpha2.ResourceBindingSpec {
+func deployment(n int32, p policyv1alpha1.Placement, current ...workv1alpha2.TargetCluster) *workv1alpha2.ResourceBindingSpec {
 	return &workv1alpha2.ResourceBindingSpec{
 		Resource:  workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
 		Replicas:  n,
 		Placement: &p,
-		Clusters:  held,
+		Clusters:  current,
 		ReplicaRequirements: &workv1alpha2.ReplicaRequirements{
 			ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")},
 		},

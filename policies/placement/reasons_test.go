@@ -24,17 +24,17 @@ func TestOfManyReasonsThoseThatAreNamedHold(t *testing.T) {
 		return placement.NewSnapshot(out)
 	}
 	cases := map[string]struct {
-		now  []string // taints of c-00, c-01 and so on
-		news bool
+		now     []string // taints of c-00, c-01 and so on
+		written bool
 	}{
 		"nothing changes":                    {now: []string{"a", "b", "c", "d", "e", "f", "g"}},
 		"one that is not named goes":         {now: []string{"a", "b", "c", "d", "e", "f", "f"}},
 		"another comes that is not named":    {now: []string{"a", "b", "c", "d", "e", "f", "g", "h"}},
 		"one comes that would be named":      {now: []string{"a", "b", "c", "d", "e", "f", "g", "A"}},
 		"a named one is on more clusters":    {now: []string{"a", "b", "c", "d", "e", "f", "g", "c"}},
-		"a named one goes":                   {now: []string{"h", "b", "c", "d", "e", "f", "g"}, news: true},
-		"so many go that all can be named":   {now: []string{"a", "b", "c", "d", "e"}, news: true},
-		"a named one goes with the last one": {now: []string{"b", "b", "c", "d", "e", "f", "f"}, news: true},
+		"a named one goes":                   {now: []string{"h", "b", "c", "d", "e", "f", "g"}, written: true},
+		"so many go that all can be named":   {now: []string{"a", "b", "c", "d", "e"}, written: true},
+		"a named one goes with the last one": {now: []string{"b", "b", "c", "d", "e", "f", "f"}, written: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestOfManyReasonsThoseThatAreNamedHold(t *testing.T) {
 				t.Fatal("nothing was decided")
 			}
 			now := clusters(tc.now...)
-			if news := decide(now); news != tc.news {
-				t.Errorf("written again: %t, want %t", news, tc.news)
+			if written := decide(now); written != tc.written {
+				t.Errorf("written again: %t, want %t", written, tc.written)
 			}
 			record, _ := placement.RecordOf(b)
 			for _, key := range []string{"a", "b", "c", "d", "e"} {

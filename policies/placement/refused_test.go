@@ -89,13 +89,13 @@ func TestARefusalKeepsNoClusterInTheFleet(t *testing.T) {
 	leaves := func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: now} }
 	fleet := placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 9), cluster("b", 9, leaves)})
 	b := binding(deployment(8, policyv1alpha1.Placement{}, on("a", 4), on("b", 4), on("gone", 1)))
-	for _, step := range []struct{ news, want string }{{"yes", "{a:4, gone:1}"}, {"no", "{a:4, gone:1}"}} {
+	for _, step := range []struct{ written, want string }{{"yes", "{a:4, gone:1}"}, {"no", "{a:4, gone:1}"}} {
 		d, changed := placement.Refused(b, placement.Decision{}, fleet, workv1alpha2.BindingReasonQuotaExceeded, "quota team: cpu: 9 of 5", now)
 		if changed {
 			d.Put(b)
 		}
-		if got := placement.Text(b.Spec.Clusters); changed != (step.news == "yes") || got != step.want {
-			t.Errorf("it is placed in %s (news: %t), want %s (%s)", got, changed, step.want, step.news)
+		if got := placement.Text(b.Spec.Clusters); changed != (step.written == "yes") || got != step.want {
+			t.Errorf("it is placed in %s (news: %t), want %s (%s)", got, changed, step.want, step.written)
 		}
 	}
 }

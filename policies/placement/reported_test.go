@@ -14,9 +14,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestWhatIsToldOnce: a cluster that comes and goes, whose templates have no other place, is reported once, until the reason
+// TestWhatIsReportedOnce: a cluster that comes and goes, whose templates have no other place, is reported once, until the reason
 // is another one, or an hour has passed.
-func TestWhatIsToldOnce(t *testing.T) {
+func TestWhatIsReportedOnce(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	b := placedOn(t, deployment(2, policyv1alpha1.Placement{}), "a:9", "a:2", noon)
 	opts := placement.Options{Failover: failover.Rules{Taints: true}}

@@ -16,10 +16,10 @@ import (
 )
 
 // flink has a job manager and n task managers, of so many cores each.
-func flink(n int32, cores string, p policyv1alpha1.Placement, held ...workv1alpha2.TargetCluster) *workv1alpha2.ResourceBindingSpec {
+func flink(n int32, cores string, p policyv1alpha1.Placement, current ...workv1alpha2.TargetCluster) *workv1alpha2.ResourceBindingSpec {
 	requirements := &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cores)}}
 	return &workv1alpha2.ResourceBindingSpec{
-		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment"}, Placement: &p, Clusters: held,
+		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment"}, Placement: &p, Clusters: current,
 		Components: []workv1alpha2.Component{
 			{Name: "job", Replicas: 1, ReplicaRequirements: requirements}, {Name: "task", Replicas: n, ReplicaRequirements: requirements},
 		},

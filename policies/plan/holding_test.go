@@ -67,8 +67,8 @@ func TestWhatAnOverridePutsASecretIntoIsMarked(t *testing.T) {
 // So is a Namespace that a cluster-wide override put some into.
 func TestANamespaceThatAnOverridePutsASecretIntoIsMarked(t *testing.T) {
 	const key = gitopsv1alpha1.HoldsSecretsAnnotation
-	for mark, want := range map[string]string{"": "", gitopsv1alpha1.HoldsInFields: "fields"} {
-		o := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "cop", Annotations: map[string]string{key: mark}}, Spec: policyv1alpha1.OverrideSpec{
+	for annotation, want := range map[string]string{"": "", gitopsv1alpha1.HoldsInFields: "fields"} {
+		o := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "cop", Annotations: map[string]string{key: annotation}}, Spec: policyv1alpha1.OverrideSpec{
 			OverrideRules: []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{
 				Operator: policyv1alpha1.OverriderOpAdd, Value: map[string]string{"token": "canary"},
 			}}}}},
@@ -79,7 +79,7 @@ func TestANamespaceThatAnOverridePutsASecretIntoIsMarked(t *testing.T) {
 			t.Fatal(p.Err)
 		}
 		if got := object(t, string(p.Work.Spec.Workload.Manifests[0].Raw)).GetAnnotations()[key]; got != want {
-			t.Errorf("under an override marked %q it is marked %q, want %q", mark, got, want)
+			t.Errorf("under an override marked %q it is marked %q, want %q", annotation, got, want)
 		}
 	}
 }

@@ -428,7 +428,7 @@ func (l *life) withdraws(s *site, directly bool) {
 		l.wrong = "the last copy that serves is taken, in " + s.Name
 	}
 	l.note("withdrawn from %s", s.Name)
-	s.going, s.leave = true, leave{directly: directly, broken: !s.answers(), settled: s.answers()}
+	s.going, s.leave = true, leave{directly: directly, broken: !s.answers(), undisturbed: s.answers()}
 }
 
 // servesBeside reports whether users of the template are known to be served elsewhere than in a cluster.

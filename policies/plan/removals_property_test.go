@@ -6,8 +6,8 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/policies/removal"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 )
 
 // leave is the removal of a copy.
@@ -19,15 +19,15 @@ type leave struct {
 	blocked bool
 	// confirmed says that the control plane has answered the agent of a cluster in pull mode since.
 	confirmed bool
-	// settled is the truth: nothing was away since it was settled last that the copy goes.
-	settled bool
+	// undisturbed is the truth: nothing was away since it was decided last that the copy goes.
+	undisturbed bool
 }
 
 // breaks has the cluster, or whoever removes its copy, be away for a moment.
 func (s *site) breaks() {
 	if s.going {
 		s.broken, s.confirmed = true, false
-		s.settled = false
+		s.undisturbed = false
 	}
 }
 
@@ -102,12 +102,12 @@ func (l *life) goes(s *site) bool {
 	return !s.blocked
 }
 
-// takes is the moment in which it is settled that a copy goes whose removal was interrupted: that must not be the last one that serves.
+// takes is the moment in which it is decided that a copy goes whose removal was interrupted: that must not be the last one that serves.
 func (l *life) takes(s *site) {
-	if !s.settled && !s.directly && s.ready > 0 && !l.servesBeside(s) {
+	if !s.undisturbed && !s.directly && s.ready > 0 && !l.servesBeside(s) {
 		l.wrong = "the last copy that serves is taken after an interruption, in " + s.Name
 	}
-	s.settled = true
+	s.undisturbed = true
 }
 
 // judges judges a removal again that was interrupted.
@@ -118,7 +118,7 @@ func (l *life) judges(s *site) bool {
 	}
 	before := s.as()
 	before.DeletionTimestamp = nil
-	goes := !rollup.Serves(before, false, false) || removal.Judge(l.b, s.Name, l.copyIn).Goes
+	goes := !rollup.Serves(before, false, false) || staleremoval.Judge(l.b, s.Name, l.copyIn).Goes
 	if goes {
 		l.takes(s)
 		l.seen["goes in "+mode+" mode"]++
@@ -130,12 +130,12 @@ func (l *life) judges(s *site) bool {
 }
 
 // copyIn is what is known of the copy in a cluster. One that answers has said by then what there is.
-func (l *life) copyIn(name string) removal.Copy {
+func (l *life) copyIn(name string) staleremoval.Copy {
 	o := l.of(name)
 	if o == nil || !o.up || !o.work {
-		return removal.Copy{}
+		return staleremoval.Copy{}
 	}
-	out := removal.Copy{After: time.Second}
+	out := staleremoval.Copy{After: time.Second}
 	if o.answers() {
 		o.observe()
 		out.After = 0

@@ -58,23 +58,23 @@ func TestContinued(t *testing.T) {
 	if got := plan.Continued(planned, current); got != planned {
 		t.Error("it is another one although the id is the same")
 	}
-	marked := &unstructured.Unstructured{}
-	if err := marked.UnmarshalJSON(planned.Spec.Workload.Manifests[0].Raw); err != nil {
+	labelled := &unstructured.Unstructured{}
+	if err := labelled.UnmarshalJSON(planned.Spec.Workload.Manifests[0].Raw); err != nil {
 		t.Fatal(err)
 	}
-	marked.SetLabels(map[string]string{workv1alpha2.WorkPermanentIDLabel: "id", "a": "b"})
-	encoded, err := plan.Encode(marked)
+	labelled.SetLabels(map[string]string{workv1alpha2.WorkPermanentIDLabel: "id", "a": "b"})
+	encoded, err := plan.Encode(labelled)
 	if err != nil {
 		t.Fatal(err)
 	}
 	planned.Spec.Workload.Manifests[0] = encoded
 	current.Labels[workv1alpha2.WorkPermanentIDLabel] = "of another control plane"
 	got := plan.Continued(planned, current)
-	if err := marked.UnmarshalJSON(got.Spec.Workload.Manifests[0].Raw); err != nil {
+	if err := labelled.UnmarshalJSON(got.Spec.Workload.Manifests[0].Raw); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{workv1alpha2.WorkPermanentIDLabel: "of another control plane", "a": "b"}
-	if diff := cmp.Diff(want, marked.GetLabels()); diff != "" || got.Labels[workv1alpha2.WorkPermanentIDLabel] != want[workv1alpha2.WorkPermanentIDLabel] {
+	if diff := cmp.Diff(want, labelled.GetLabels()); diff != "" || got.Labels[workv1alpha2.WorkPermanentIDLabel] != want[workv1alpha2.WorkPermanentIDLabel] {
 		t.Errorf("the Work has %v; its manifest (-want +got):\n%s", got.Labels, diff)
 	}
 	if planned.Labels[workv1alpha2.WorkPermanentIDLabel] != "id" {

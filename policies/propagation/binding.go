@@ -109,7 +109,7 @@ func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.Reso
 	if preserve := policy.PreserveResourcesOnDeletion; preserve != nil {
 		spec.PreserveResourcesOnDeletion = ptr.To(*preserve)
 	}
-	spec.Suspension = MergeSuspension(policy.Suspension, spec.Suspension)
+	spec.Suspension = mergeSuspension(policy.Suspension, spec.Suspension)
 	spec.WorkloadAffinityGroups = affinityGroups(policy.Placement.WorkloadAffinity, t.Object.GetLabels())
 	spec.SchedulePriority = nil
 	if t.Priority != nil && policy.SchedulePriority != nil {
@@ -191,9 +191,9 @@ func mapOf(m map[string]string) map[string]string {
 	return m
 }
 
-// MergeSuspension returns the suspension of a binding: dispatching from the
+// mergeSuspension returns the suspension of a binding: dispatching from the
 // policy, scheduling from the binding itself. Nil where nothing is suspended.
-func MergeSuspension(policy *policyv1alpha1.Suspension, current *workv1alpha2.Suspension) *workv1alpha2.Suspension {
+func mergeSuspension(policy *policyv1alpha1.Suspension, current *workv1alpha2.Suspension) *workv1alpha2.Suspension {
 	var scheduling *bool
 	if current != nil {
 		scheduling = current.Scheduling

@@ -154,7 +154,7 @@ func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (
 
 // preempts reports whether p takes the template from its owner.
 func (c *Case) preempts(p policyv1alpha1.Policy) bool {
-	return !c.NoPreemption && Beats(p, c.Owner)
+	return !c.NoPreemption && beats(p, c.Owner)
 }
 
 func (c *Case) has(namespace, name string) bool {
@@ -227,12 +227,12 @@ func waits(missing []string) string {
 	return "waits for overrides: " + strings.Join(missing, ", ")
 }
 
-// Beats reports whether challenger takes a template from the policy that has
+// beats reports whether challenger takes a template from the policy that has
 // claimed it. It has to have the preemption "Always". A namespaced policy takes
 // templates from any cluster-wide one; within one scope, a policy takes them from
 // those with a lower priority. A cluster-wide policy never takes them from a
 // namespaced one.
-func Beats(challenger, owner policyv1alpha1.Policy) bool {
+func beats(challenger, owner policyv1alpha1.Policy) bool {
 	spec := challenger.PropagationSpec()
 	if spec.Preemption != policyv1alpha1.PreemptAlways {
 		return false

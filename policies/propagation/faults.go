@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // ClusterFaultsAnnotation is, on a binding, why clusters of its placement have no
@@ -56,7 +57,7 @@ func ClusterFaultsOf(b metav1.Object) ClusterFaults {
 func (f ClusterFaults) Text() string {
 	byFault := map[string][]string{}
 	for _, cluster := range slices.Sorted(maps.Keys(f)) {
-		text := strings.ToValidUTF8(f[cluster][:min(len(f[cluster]), MaxFault)], "")
+		text := excerpt.Bytes(f[cluster], MaxFault)
 		byFault[text] = append(byFault[text], cluster)
 	}
 	all := make([]clusterFault, 0, len(byFault))

@@ -29,8 +29,8 @@ func TestClusterFaults(t *testing.T) {
 		},
 		"a long one is cut": {
 			propagation.ClusterFaults{"a": strings.Repeat("x", 2*propagation.MaxFault)},
-			`[{"fault":"` + strings.Repeat("x", propagation.MaxFault) + `","clusters":["a"]}]`,
-			propagation.ClusterFaults{"a": strings.Repeat("x", propagation.MaxFault)},
+			`[{"fault":"` + strings.Repeat("x", propagation.MaxFault-len("…")) + `…","clusters":["a"]}]`,
+			propagation.ClusterFaults{"a": strings.Repeat("x", propagation.MaxFault-len("…")) + "…"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,8 +23,8 @@ func IndexKeys(p policyv1alpha1.Policy) []string {
 	return keys
 }
 
-// LookupKeys returns the keys of every policy that may select r.
-func LookupKeys(r selector.Resource) []string {
+// lookupKeys returns the keys of every policy that may select r.
+func lookupKeys(r selector.Resource) []string {
 	own := selector.LookupKeys(r)
 	keys := make([]string, 0, 2*len(own))
 	for _, key := range own {
@@ -40,7 +40,7 @@ func LookupKeys(r selector.Resource) []string {
 // that returns the policies under one of LookupKeys.
 func Candidates(r selector.Resource, find func(key string) ([]policyv1alpha1.Policy, error)) ([]policyv1alpha1.Policy, error) {
 	var out []policyv1alpha1.Policy
-	for _, key := range LookupKeys(r) {
+	for _, key := range lookupKeys(r) {
 		found, err := find(key)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Stranger is a cluster that a placement names and that does not exist.
@@ -20,9 +21,10 @@ type Stranger struct {
 	Meant string
 }
 
-// String returns a text such as "wst, which does not exist (did you mean west?)".
+// String returns a text such as "wst, which does not exist (did you mean west?)", with the codes of characters that a terminal
+// would obey.
 func (s Stranger) String() string {
-	return s.Name + ", which does not exist" + DidYouMean(s.Meant)
+	return excerpt.Inline(s.Name) + ", which does not exist" + DidYouMean(s.Meant)
 }
 
 // mostNamed is how many strangers a text names, and for how many a similar name

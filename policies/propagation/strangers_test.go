@@ -40,6 +40,9 @@ func TestStrangers(t *testing.T) {
 			}
 		})
 	}
+	if got, want := Naming([]Stranger{{Name: "w\x1b[2J\u202e\n"}}), `clusterNames names w\u001b[2J\u202e\u000a, which does not exist`; got != want {
+		t.Errorf("of one that a terminal would obey: %q, want %q", got, want)
+	}
 	many := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: strings.Split("abcd00 abcd01 abcd02 abcd03 abcd04 wst x", " ")}}
 	if got := Naming(Strangers(of(many), fleet)); !strings.HasSuffix(got, "abcd04, which does not exist; and 2 more") {
 		t.Errorf("of many: %q", got)

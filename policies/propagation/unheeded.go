@@ -23,7 +23,7 @@ import (
 // well.
 func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, binding workv1alpha2.Binding, competing []policyv1alpha1.Policy) (why string, contested bool, err error) {
 	r := selector.ResourceOf(template)
-	held, ok := rankOf(owner, r)
+	current, ok := rankOf(owner, r)
 	if !ok {
 		return "", false, nil // owner no longer selects the template, and is about to lose it
 	}
@@ -35,10 +35,10 @@ func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, 
 		if apart {
 			// The two were written without knowledge of each other, so that their
 			// names must not decide.
-			rk.name = held.name
-			return rk.compare(held) >= 0 && !Beats(p, owner)
+			rk.name = current.name
+			return rk.compare(current) >= 0 && !beats(p, owner)
 		}
-		return !is(p) && rk.compare(held) > 0 && !Beats(p, owner)
+		return !is(p) && rk.compare(current) > 0 && !beats(p, owner)
 	}
 	if p, ok := c.best(r, better); ok {
 		return fmt.Sprintf("by %s, as %s keeps it: delete that, or have the first preempt it", Title(p), Title(owner)), true, nil

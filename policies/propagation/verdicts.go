@@ -166,17 +166,17 @@ func advantage(challenger, owner policyv1alpha1.Policy) string {
 
 // whyNot returns why p does not take the template from its owner.
 func (c *Case) whyNot(p policyv1alpha1.Policy) string {
-	held := Title(c.Owner) + " holds the template"
+	text := Title(c.Owner) + " holds the template"
 	switch {
 	case p.PropagationSpec().Preemption != policyv1alpha1.PreemptAlways:
-		return held + ", and this policy does not preempt"
+		return text + ", and this policy does not preempt"
 	case c.NoPreemption:
-		return held + ", and preemption is switched off"
+		return text + ", and preemption is switched off"
 	case p.GetNamespace() == "" && c.Owner.GetNamespace() != "":
-		return held + "; a cluster-wide policy takes nothing from one of a namespace"
+		return text + "; a cluster-wide policy takes nothing from one of a namespace"
 	default:
 		return fmt.Sprintf("%s; to take it the priority %d would have to be above %d",
-			held, priority(p.PropagationSpec()), priority(c.Owner.PropagationSpec()))
+			text, priority(p.PropagationSpec()), priority(c.Owner.PropagationSpec()))
 	}
 }
 

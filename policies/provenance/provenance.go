@@ -180,10 +180,10 @@ const (
 )
 
 // parting is what stands between the revision, in which there is no space, and the rest of a message, by Kind.
-var parting = []string{UnsignedCommit: " is not verified: ", UnsignedTag: " is not verified by its tag: ", MissingTag: " is not verified, without a tag: "}
+var separator = []string{UnsignedCommit: " is not verified: ", UnsignedTag: " is not verified by its tag: ", MissingTag: " is not verified, without a tag: "}
 
 // Message returns the text of the conditions about a Refusal; Refused reads it.
-func (r Refusal) Message() string { return r.Revision + parting[r.Kind] + r.Why }
+func (r Refusal) Message() string { return r.Revision + separator[r.Kind] + r.Why }
 
 // Refused returns the revision that a source does not take, as it is not verified; zero for none.
 func Refused(r *sourcev1.GitRepository) Refusal {
@@ -198,7 +198,7 @@ func refusedBy(conditions []metav1.Condition) Refusal {
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return Refusal{}
 	}
-	for kind, between := range parting {
+	for kind, between := range separator {
 		if revision, why, found := strings.Cut(c.Message, between); found && !strings.ContainsAny(revision, " \n") {
 			return Refusal{Revision: revision, Kind: Kind(kind), Why: why}
 		}

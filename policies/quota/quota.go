@@ -96,13 +96,27 @@ func Most(a, b corev1.ResourceList) corev1.ResourceList {
 // requests begins the names by which ResourceQuotas limit what Pods request.
 const requests = "requests."
 
+// objects are what Objects returns.
+var objects = []string{
+	"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
+	"services.nodeports", "services.loadbalancers",
+}
+
+// Objects are the resources of a ResourceQuota that are numbers of objects, besides those that begin with "count/".
+func Objects() []string { return slices.Clone(objects) }
+
+// ofStorageClass is in the names of what volumes of one storage class ask for.
+const ofStorageClass = ".storageclass.storage.k8s.io/"
+
 // Counted is the name by which Pods request what a limit is on, and false for limits against
-// which nothing counts, because bindings do not say it: what Pods are limited to, and the
-// storage of volumes. "requests.cpu" and "cpu" are one thing, as in ResourceQuotas.
+// which nothing counts, because bindings do not say it: what Pods are limited to, the
+// storage of volumes, and how many objects there are. "requests.cpu" and "cpu" are one thing, as in ResourceQuotas.
 func Counted(limit corev1.ResourceName) (corev1.ResourceName, bool) {
 	name, is := strings.CutPrefix(string(limit), requests)
 	switch {
-	case is && corev1.ResourceName(name) == corev1.ResourceStorage, !is && strings.HasPrefix(name, "limits."):
+	case corev1.ResourceName(name) == corev1.ResourceStorage, !is && strings.HasPrefix(name, "limits."):
+		return "", false
+	case !is && (slices.Contains(objects, name) || strings.HasPrefix(name, "count/")), strings.Contains(name, ofStorageClass):
 		return "", false
 	default:
 		return corev1.ResourceName(name), true
@@ -128,9 +142,18 @@ func Of(q *policyv1alpha1.FederatedResourceQuota, used corev1.ResourceList) core
 
 // amountOf is that of what a limit is on, and false where there is none.
 func amountOf(amounts corev1.ResourceList, limit corev1.ResourceName) (resource.Quantity, bool) {
-	name, counts := Counted(limit)
+	name, counts := countedInShare(limit)
 	amount, known := amounts[name]
 	return amount, counts && known
+}
+
+// countedInShare is Counted for the share of one cluster, where a ResourceQuota counts Pods: who knows how many are
+// asked for there says so.
+func countedInShare(limit corev1.ResourceName) (corev1.ResourceName, bool) {
+	if limit == corev1.ResourcePods {
+		return limit, true
+	}
+	return Counted(limit)
 }
 
 // Concerns reports whether a quota limits any of the resources.

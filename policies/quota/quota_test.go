@@ -160,6 +160,7 @@ func TestArithmetic(t *testing.T) {
 		"nothing grows from more to less":  {quota.Growth(b, *decode[corev1.ResourceList](t, "{cpu: '1'}")), map[string]string{}},
 		"the most is the larger of each":   {quota.Most(a, b), map[string]string{"cpu": "3", "memory": "2Gi", "pods": "1"}},
 		"a quota shows what it limits":     {quota.Of(&policyv1alpha1.FederatedResourceQuota{Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: *decode[corev1.ResourceList](t, "{cpu: '9', secrets: '1'}")}}, a), map[string]string{"cpu": "1"}},
+		"not what nothing is used of":      {quota.Of(&policyv1alpha1.FederatedResourceQuota{Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: *decode[corev1.ResourceList](t, "{cpu: '9', pods: '1'}")}}, *decode[corev1.ResourceList](t, "{cpu: '0'}")), map[string]string{}},
 		"the arguments are left as it was": {a, map[string]string{"cpu": "1", "memory": "2Gi"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,5 +168,19 @@ func TestArithmetic(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCounted: what bindings say is what each Pod requests; the number of objects, and what volumes ask for, they do not.
+func TestCounted(t *testing.T) {
+	for limit, want := range map[corev1.ResourceName]corev1.ResourceName{
+		"cpu": "cpu", "requests.cpu": "cpu", "memory": "memory", "requests.ephemeral-storage": "ephemeral-storage", "nvidia.com/gpu": "nvidia.com/gpu",
+		"requests.nvidia.com/gpu": "nvidia.com/gpu", "requests.hugepages-2Mi": "hugepages-2Mi",
+		"limits.cpu": "", "requests.storage": "", "storage": "", "pods": "", "services.loadbalancers": "", "persistentvolumeclaims": "", "configmaps": "",
+		"count/pods": "", "count/deployments.apps": "", "gold.storageclass.storage.k8s.io/requests.storage": "", "gold.storageclass.storage.k8s.io/persistentvolumeclaims": "",
+	} {
+		if got, counts := quota.Counted(limit); got != want || counts != (want != "") {
+			t.Errorf("%s counts what is requested as %q (%t), want %q", limit, got, counts, want)
+		}
 	}
 }

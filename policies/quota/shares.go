@@ -31,7 +31,7 @@ func CheckShare(q *policyv1alpha1.FederatedResourceQuota, cluster string, delta 
 	for i := range q.Status.AggregatedStatus {
 		if says := &q.Status.AggregatedStatus[i]; says.ClusterName == cluster {
 			for limit, amount := range says.Used {
-				if name, counts := Counted(limit); counts {
+				if name, counts := countedInShare(limit); counts {
 					used[name] = amount
 				}
 			}

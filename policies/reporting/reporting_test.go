@@ -216,20 +216,39 @@ func TestEventsOfQuotas(t *testing.T) {
 		}
 		return q
 	}
+	shared := func(used string) *policyv1alpha1.FederatedResourceQuota {
+		q := quota("1")
+		q.Status.AggregatedStatus = []policyv1alpha1.ClusterQuotaStatus{{ClusterName: "east", ResourceQuotaStatus: corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"cpu": resource.MustParse(used)}}}}
+		return q
+	}
 	for name, tc := range map[string]struct {
 		before, after *policyv1alpha1.FederatedResourceQuota
 		want          []string
 	}{
-		"nothing is counted yet": {after: quota("")},
-		"counted":                {before: quota(""), after: quota("1"), want: []string{"itself CollectOverallStatusSucceed"}},
-		"the same":               {before: quota("1"), after: quota("1")},
-		"more":                   {before: quota("1"), after: quota("2"), want: []string{"itself CollectOverallStatusSucceed"}},
+		"a cluster says what it uses of its share": {before: quota("1"), after: shared("1"), want: []string{"itself AggregateStatusSucceed"}},
+		"it says the same":                         {before: shared("1"), after: shared("1")},
+		"it uses more of it":                       {before: shared("1"), after: shared("2"), want: []string{"itself AggregateStatusSucceed"}},
+		"nothing is counted yet":                   {after: quota("")},
+		"counted":                                  {before: quota(""), after: quota("1"), want: []string{"itself CollectOverallStatusSucceed"}},
+		"the same":                                 {before: quota("1"), after: quota("1")},
+		"more":                                     {before: quota("1"), after: quota("2"), want: []string{"itself CollectOverallStatusSucceed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, brief(reporting.Quota(tc.before, tc.after))); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatAnEvictionEndsWith: clients look for the words of Karmada's controller.
+func TestWhatAnEvictionEndsWith(t *testing.T) {
+	events := reporting.Binding(web(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "north"}}
+	}), web(nil))
+	want := []reporting.Event{{About: reporting.Both, Type: "Normal", Reason: "EvictWorkloadFromClusterSucceed", Message: "Evict from cluster north succeed."}}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

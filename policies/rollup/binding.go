@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// Scheduled returns the condition for the decision record on b, and false where there is no record.
-func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
+// scheduled returns the condition for the decision record on b, and false where there is no record.
+func scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	record, ok := placement.RecordOf(b)
 	if !ok {
 		return metav1.Condition{}, false
@@ -102,7 +102,7 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 		c.LastTransitionTime = metav1.NewTime(r.Now.UTC().Truncate(time.Second))
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
-	if c, ok := Scheduled(b); ok {
+	if c, ok := scheduled(b); ok {
 		keep(c.Type, c, true)
 		schedule(&status, b, r.Scheduler)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestWhatAsksMostIsToldFirst checks that, of several Kustomizations that are not
+// TestWhatAsksMostIsReportedFirst checks that, of several Kustomizations that are not
 // well, the description is about the one that needs a person.
-func TestWhatAsksMostIsToldFirst(t *testing.T) {
+func TestWhatAsksMostIsReportedFirst(t *testing.T) {
 	failed := func(name, reason string) rollup.Share {
 		return rollup.Share{Name: name, State: rollup.StateFailure, Reason: reason, Description: reason + ": x"}
 	}

@@ -98,9 +98,4 @@ func messageOf(clusterReports []report) string {
 }
 
 // names lists clusters, as in "a, b and 3 more".
-func names(clusters []string) string {
-	if len(clusters) <= mostNames {
-		return strings.Join(clusters, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:mostNames], ", "), len(clusters)-mostNames)
-}
+func names(clusters []string) string { return excerpt.Names(clusters, mostNames) }

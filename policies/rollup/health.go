@@ -106,6 +106,8 @@ type Part struct {
 	// Contested: another policy keeps the template, and somebody has to decide which one is meant.
 	Unheeded  string
 	Contested bool
+	// Moved says off which clusters that are not heard of it was moved, and where to; empty for none.
+	Moved string
 	// Absent are the clusters that its placement names and that do not exist;
 	// empty also where they were not looked up.
 	Absent []propagation.Stranger
@@ -162,6 +164,7 @@ func partOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 		part.Fault = c.Message
 	}
 	part.State, part.Reason = placed(template, b)
+	part.Moved = relocated(b, silent)
 	v := newView(template, b, works)
 	if part.State != Healthy {
 		v.isFormer(template, b)
@@ -187,7 +190,7 @@ func Released(b workv1alpha2.Binding) bool {
 // placed judges whether the binding stands for this template and has a
 // placement.
 func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State, string) {
-	c, ok := Scheduled(b)
+	c, ok := scheduled(b)
 	if !current(template, b) {
 		switch {
 		case Released(b):

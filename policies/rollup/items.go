@@ -152,17 +152,21 @@ func waits(status *runtime.RawExtension) bool {
 	if utiljson.Unmarshal(status.Raw, &fields) != nil {
 		return false
 	}
-	marked, _ := fields[workv1alpha2.StatusWaiting].(bool)
-	return marked
+	waiting, _ := fields[workv1alpha2.StatusWaiting].(bool)
+	return waiting
+}
+
+// Applied reports whether a cluster has a Work as it is.
+func Applied(w *workv1alpha1.Work) bool {
+	c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return c != nil && c.Status == metav1.ConditionTrue && (c.ObservedGeneration == 0 || c.ObservedGeneration >= w.Generation)
 }
 
 // Ready reports whether a cluster has what its Work asks for: sent, applied in the latest version, and healthy. A
 // kind without a rule for health is healthy once it is applied.
 func Ready(w *workv1alpha1.Work) bool {
-	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) && w.Annotations[propagation.FaultAnnotation] == "" &&
-		applied != nil && applied.Status == metav1.ConditionTrue && (applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation) &&
-		healthOf(w) == workv1alpha2.ResourceHealthy &&
+		Applied(w) && healthOf(w) == workv1alpha2.ResourceHealthy &&
 		!slices.ContainsFunc(w.Status.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool { return waits(m.Status) })
 }
 

@@ -10,8 +10,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// MaxDescription is how many runes of a commit status a forge shows.
-const MaxDescription = 140
+const (
+	// MaxDescription is how many runes of a commit status a forge shows.
+	MaxDescription = 140
+	// MaxNote is how many of them a note of Git has, which could have any number.
+	MaxNote = 1000
+)
 
 // Rollup is the outcome of a revision as a commit status shows it.
 type Rollup struct {
@@ -101,7 +105,7 @@ func Revision(parts []Part) Rollup {
 		out.State = StatePending // it is not followed, and nothing that is in progress will change that
 		text += "; " + Unheeded(parts)
 	}
-	for _, aside := range []string{Kept(parts), Unheeded(parts)} {
+	for _, aside := range []string{Moved(parts), Kept(parts), Unheeded(parts)} {
 		if aside != "" && out.State == StateSuccess {
 			text += "; " + aside
 		}
@@ -157,9 +161,12 @@ func describe(r Rollup, findings, notes []finding) string {
 	}
 }
 
-// Sanitise returns s on one line of at most MaxDescription runes, without control
+// Sanitise is SanitiseTo for what forges show.
+func Sanitise(s string) string { return SanitiseTo(s, MaxDescription) }
+
+// SanitiseTo returns s on one line of at most longest runes, without control
 // characters, runs of white space or credentials of addresses. A trailer at its end that lets go what the commit holds
 // stays whole, or goes.
-func Sanitise(s string) string {
-	return excerpt.RunesTo(excerpt.Line(excerpt.WithoutCredentials(s)), gitopsv1alpha1.AllowDeleteTrailer+": ", MaxDescription)
+func SanitiseTo(s string, longest int) string {
+	return excerpt.RunesTo(excerpt.Line(excerpt.WithoutCredentials(s)), gitopsv1alpha1.AllowDeleteTrailer+": ", longest)
 }

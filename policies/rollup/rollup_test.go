@@ -296,6 +296,9 @@ func TestASilentCluster(t *testing.T) {
 	}
 	of("healthy", work("a", "True", "", workv1alpha2.ResourceHealthy, ready))
 	of("denied", work("a", "False", "denied", "", ""))
+	recalled := work("a", "True", "", workv1alpha2.ResourceHealthy, ready)
+	recalled.DeletionTimestamp, recalled.Annotations = &at, map[string]string{workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgain}
+	of("it was there, and stays: its removal was recalled", recalled)
 }
 
 func TestSilenceOf(t *testing.T) {

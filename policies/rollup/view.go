@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 )
 
 // view is what a binding and its Works show about a template's clusters.
@@ -99,7 +100,7 @@ func (v *view) parts(b workv1alpha2.Binding, silent Silences) []ClusterPart {
 func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	item, ok := v.items[target.Name]
 	if !ok {
-		return Progressing, notSent
+		return Progressing, cmp.Or(staleremoval.Recall(v.works[target.Name]), notSent)
 	}
 	if w := v.works[target.Name]; w != nil && w.Annotations[propagation.FaultAnnotation] != "" {
 		return Failed, w.Annotations[propagation.FaultAnnotation]
@@ -152,6 +153,8 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	state, reason := byHealth(item, counts(status, target.Replicas))
 	if item.Health == workv1alpha2.ResourceUnhealthy {
 		reason += cmp.Or(pods, cause(status))
+	} else if state == Progressing {
+		reason = cmp.Or(unserved(v.kind, status), reason)
 	}
 	return state, reason
 }

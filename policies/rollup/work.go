@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/policies/removal"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 )
 
 // Goes is the text for a copy that is being removed from a cluster.
@@ -19,6 +19,9 @@ const Goes = "it is being taken out of this cluster"
 // WaitsPrefix begins what the condition Applied says of a Work whose objects are made by themselves once what is being
 // deleted in the cluster is gone there.
 const WaitsPrefix = "waits, as "
+
+// Recalled is the reason for a cluster that has yet to learn that what it has stays.
+const Recalled = staleremoval.Stays
 
 // refused returns the state of what a cluster has not applied, by the message of the condition Applied.
 func refused(message string) State {
@@ -45,7 +48,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	switch {
 	case !w.DeletionTimestamp.IsZero():
 		kept, _ := of(workv1alpha1.WorkDeletionBlocked, metav1.ConditionTrue)
-		return Progressing, cmp.Or(removal.Told(kept), Goes)
+		return Progressing, cmp.Or(staleremoval.Shown(kept), Goes)
 	case w.Annotations[propagation.FaultAnnotation] != "":
 		return Failed, w.Annotations[propagation.FaultAnnotation]
 	case failed && !Behind(w):
@@ -71,7 +74,7 @@ func LeavingPart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterP
 	if s, ok := silent[cluster]; ok {
 		out.Reason += ": " + s.String()
 	} else if c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && c.Status == metav1.ConditionTrue {
-		out.Reason += ": " + removal.Told(c.Message)
+		out.Reason += ": " + staleremoval.Shown(c.Message)
 	}
 	return out
 }

@@ -64,6 +64,19 @@ func Cluster(c *clusterv1alpha1.Cluster, a *policyv1alpha1.ClusterAffinity) bool
 	return err == nil && m.Matches(c)
 }
 
+// Placement reports whether a placement means c by any of its affinities, also by one that is not in force. A nil placement means
+// every cluster.
+func Placement(c *clusterv1alpha1.Cluster, p *policyv1alpha1.Placement) bool {
+	if p == nil || len(p.ClusterAffinities) == 0 {
+		return p == nil || Cluster(c, p.ClusterAffinity)
+	}
+	return slices.ContainsFunc(p.ClusterAffinities, func(term policyv1alpha1.ClusterAffinityTerm) bool {
+		return Cluster(c, &term.ClusterAffinity) || slices.ContainsFunc(term.OverflowAffinities, func(o policyv1alpha1.OverflowAffinityTerm) bool {
+			return Cluster(c, &o.ClusterAffinity)
+		})
+	})
+}
+
 func matchFields(exprs []corev1.NodeSelectorRequirement, c *clusterv1alpha1.Cluster) bool {
 	for _, e := range exprs {
 		if !matchField(e, FieldValues(e.Key, c)) {

@@ -1,6 +1,7 @@
 package selector_test
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,5 +94,36 @@ func TestCluster(t *testing.T) {
 				t.Errorf("means it = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestPlacement: what any of its affinities means, a placement means.
+func TestPlacement(t *testing.T) {
+	names := func(names ...string) policyv1alpha1.ClusterAffinity {
+		return policyv1alpha1.ClusterAffinity{ClusterNames: names}
+	}
+	one := names("west")
+	terms := &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+		{AffinityName: "first", ClusterAffinity: names("west"), OverflowAffinities: []policyv1alpha1.OverflowAffinityTerm{{ClusterAffinity: names("edge")}}},
+		{AffinityName: "second", ClusterAffinity: names("east")},
+	}}
+	for name, tc := range map[string]struct {
+		placement *policyv1alpha1.Placement
+		want      []string
+	}{
+		"none":                                   {want: []string{"west", "edge", "east", "north"}},
+		"without affinity":                       {placement: &policyv1alpha1.Placement{}, want: []string{"west", "edge", "east", "north"}},
+		"one affinity":                           {placement: &policyv1alpha1.Placement{ClusterAffinity: &one}, want: []string{"west"}},
+		"several, in order, with what overflows": {placement: terms, want: []string{"west", "edge", "east"}},
+	} {
+		var got []string
+		for _, cluster := range []string{"west", "edge", "east", "north"} {
+			if selector.Placement(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, tc.placement) {
+				got = append(got, cluster)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: means %v, want %v", name, got, tc.want)
+		}
 	}
 }

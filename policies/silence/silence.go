@@ -7,9 +7,9 @@ package silence
 import "time"
 
 const (
-	// calm is how long after it was told to be silent a cluster is taken for one that does not come and go.
+	// calm is how long after it was reported as silent a cluster is taken for one that does not come and go.
 	calm = 10 * time.Minute
-	// firstPause and lastPause are how long at least, and at most, one that was told to be silent is not told to be so again.
+	// firstPause and lastPause are how long at least, and at most, one that was reported as silent is not reported again.
 	firstPause = 30 * time.Second
 	lastPause  = 5 * time.Minute
 )
@@ -34,11 +34,11 @@ func (c Cluster) Ends(next Cluster) bool {
 	return !c.Since.IsZero() && next.Since.IsZero() && c.Turns == next.Turns
 }
 
-// Look returns what is decided about a cluster at a time: it is Silent once nothing was heard of it for the duration
+// Observe returns what is decided about a cluster at a time: it is Silent once nothing was heard of it for the duration
 // after, and no more as soon as it is heard of. One that comes and goes becomes Silent less and less often; whoever looked
 // meanwhile may have seen it as it was, and so looks again after the pause. Since is zero for a cluster that is heard of.
 // Again is when to look again although nothing happens; 0 for never.
-func (c Cluster) Look(since time.Time, after time.Duration, now time.Time) (next Cluster, again time.Duration) {
+func (c Cluster) Observe(since time.Time, after time.Duration, now time.Time) (next Cluster, again time.Duration) {
 	next = c
 	if next.Since = since; !since.IsZero() && !c.Since.IsZero() && c.Since.Before(since) {
 		next.Since = c.Since // the same silence, for another reason

@@ -9,29 +9,29 @@ import (
 	"github.com/flotilla-io/flotilla/policies/silence"
 )
 
-// TestLook follows one cluster through looks at it: what counts after each, and when to look again.
-func TestLook(t *testing.T) {
+// TestRead follows one cluster through looks at it: what counts after each, and when to look again.
+func TestRead(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	heard := -1
-	type look struct {
+	type observation struct {
 		at, since int // in seconds; since is when it fell silent, or heard
 		silent    bool
 		again     time.Duration
-		told      bool
+		reported  bool
 	}
 	cases := map[string]struct {
 		after time.Duration
-		looks []look
+		looks []observation
 	}{
-		"one that is heard of":                      {time.Minute, []look{{0, heard, false, 0, false}, {60, heard, false, 0, false}}},
-		"a blink is none":                           {time.Minute, []look{{30, 10, false, 40 * time.Second, false}, {50, heard, false, 0, false}, {80, 70, false, 50 * time.Second, false}}},
-		"one that is lost, and comes back":          {time.Minute, []look{{30, 0, false, 30 * time.Second, false}, {60, 0, true, 0, true}, {90, heard, false, 0, true}}},
-		"one that was lost before the first look":   {time.Minute, []look{{90, 0, true, 0, true}}},
-		"what has a later date is the same silence": {time.Minute, []look{{60, 0, true, 0, true}, {70, 65, true, 0, false}}},
-		"a date of the future is taken for now":     {time.Minute, []look{{0, 30, false, 90 * time.Second, false}, {90, 30, true, 0, true}}},
-		"where a loss counts at once":               {0, []look{{0, -30, true, 0, true}, {30, heard, false, 0, true}}},
-		"one that comes and goes is heard of at once, and lost less and less often": {0, []look{
+		"one that is heard of":                      {time.Minute, []observation{{0, heard, false, 0, false}, {60, heard, false, 0, false}}},
+		"a blink is none":                           {time.Minute, []observation{{30, 10, false, 40 * time.Second, false}, {50, heard, false, 0, false}, {80, 70, false, 50 * time.Second, false}}},
+		"one that is lost, and comes back":          {time.Minute, []observation{{30, 0, false, 30 * time.Second, false}, {60, 0, true, 0, true}, {90, heard, false, 0, true}}},
+		"one that was lost before the first look":   {time.Minute, []observation{{90, 0, true, 0, true}}},
+		"what has a later date is the same silence": {time.Minute, []observation{{60, 0, true, 0, true}, {70, 65, true, 0, false}}},
+		"a date of the future is taken for now":     {time.Minute, []observation{{0, 30, false, 90 * time.Second, false}, {90, 30, true, 0, true}}},
+		"where a loss counts at once":               {0, []observation{{0, -30, true, 0, true}, {30, heard, false, 0, true}}},
+		"one that comes and goes is heard of at once, and lost less and less often": {0, []observation{
 			{0, 0, true, 0, true}, {10, heard, false, 0, true},
 			{20, 20, false, 10 * time.Second, false}, {30, 20, true, 0, true},
 			{50, heard, false, 0, true}, {70, 70, false, 20 * time.Second, false}, {90, 70, true, 0, true},
@@ -39,26 +39,26 @@ func TestLook(t *testing.T) {
 			{230, heard, false, 0, true}, {240, 240, false, 210 * time.Second, false}, {450, 240, true, 0, true},
 			{460, heard, false, 0, true}, {470, 470, false, 280 * time.Second, false}, {750, 470, true, 0, true}, {751, heard, false, 0, true},
 		}},
-		"what it missed in a pause is told after that": {0, []look{
+		"what it missed in a pause is told after that": {0, []observation{
 			{0, 0, true, 0, true}, {10, heard, false, 0, true},
 			{20, 20, false, 10 * time.Second, false}, {25, heard, false, 5 * time.Second, false}, {30, heard, false, 0, true},
 			{40, 40, false, 50 * time.Second, false}, {50, heard, false, 40 * time.Second, false},
 			{80, 80, false, 10 * time.Second, false}, {90, 80, true, 0, true}, {95, heard, false, 0, true}, {230, heard, false, 0, false},
 		}},
-		"a blink in a pause is no miss": {time.Minute, []look{
+		"a blink in a pause is no miss": {time.Minute, []observation{
 			{60, 0, true, 0, true}, {70, heard, false, 0, true}, {80, 80, false, time.Minute, false}, {90, heard, false, 0, false},
 		}},
-		"a silence that lasted, and ended before it was looked at": {time.Minute, []look{
+		"a silence that lasted, and ended before it was looked at": {time.Minute, []observation{
 			{0, 0, false, time.Minute, false}, {61, heard, false, 0, true},
 		}},
-		"and again at once after it has been quiet": {0, []look{
+		"and again at once after it has been quiet": {0, []observation{
 			{0, 0, true, 0, true}, {30, heard, false, 0, true}, {90, 90, true, 0, true}, {100, heard, false, 0, true}, {690, 690, true, 0, true},
 			{700, heard, false, 0, true}, {710, 710, false, 10 * time.Second, false},
 		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var got []look
+			var got []observation
 			var c silence.Cluster
 			for _, l := range tc.looks {
 				var since time.Time
@@ -67,10 +67,10 @@ func TestLook(t *testing.T) {
 				}
 				var again time.Duration
 				turns := c.Turns
-				c, again = c.Look(since, tc.after, at(l.at))
-				got = append(got, look{l.at, l.since, c.Silent, again, c.Turns != turns})
+				c, again = c.Observe(since, tc.after, at(l.at))
+				got = append(got, observation{l.at, l.since, c.Silent, again, c.Turns != turns})
 			}
-			if diff := cmp.Diff(tc.looks, got, cmp.AllowUnexported(look{})); diff != "" {
+			if diff := cmp.Diff(tc.looks, got, cmp.AllowUnexported(observation{})); diff != "" {
 				t.Errorf("looks (-want +got):\n%s", diff)
 			}
 		})
@@ -81,33 +81,33 @@ func TestLook(t *testing.T) {
 func TestWhatEndsInAPause(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	type look struct {
+	type observation struct {
 		at     int
 		silent bool
 		ends   bool
 	}
 	for name, tc := range map[string]struct {
 		after time.Duration
-		looks []look
+		looks []observation
 	}{
-		"what is told needs no other word":     {0, []look{{0, true, false}, {10, false, false}, {20, false, false}}},
-		"in a pause, each time":                {0, []look{{0, true, false}, {10, false, false}, {12, true, false}, {14, false, true}, {16, true, false}, {18, false, true}, {30, false, false}}},
-		"a silence that was too short":         {time.Minute, []look{{0, true, false}, {10, false, true}, {20, false, false}}},
-		"a silence that goes on after a pause": {0, []look{{0, true, false}, {10, false, false}, {20, true, false}, {30, true, false}, {40, false, false}}},
+		"what is told needs no other word":     {0, []observation{{0, true, false}, {10, false, false}, {20, false, false}}},
+		"in a pause, each time":                {0, []observation{{0, true, false}, {10, false, false}, {12, true, false}, {14, false, true}, {16, true, false}, {18, false, true}, {30, false, false}}},
+		"a silence that was too short":         {time.Minute, []observation{{0, true, false}, {10, false, true}, {20, false, false}}},
+		"a silence that goes on after a pause": {0, []observation{{0, true, false}, {10, false, false}, {20, true, false}, {30, true, false}, {40, false, false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got []look
+			var got []observation
 			var c silence.Cluster
 			for _, l := range tc.looks {
 				var since time.Time
 				if l.silent {
 					since = at(l.at)
 				}
-				next, _ := c.Look(since, tc.after, at(l.at))
-				got = append(got, look{l.at, l.silent, c.Ends(next)})
+				next, _ := c.Observe(since, tc.after, at(l.at))
+				got = append(got, observation{l.at, l.silent, c.Ends(next)})
 				c = next
 			}
-			if diff := cmp.Diff(tc.looks, got, cmp.AllowUnexported(look{})); diff != "" {
+			if diff := cmp.Diff(tc.looks, got, cmp.AllowUnexported(observation{})); diff != "" {
 				t.Errorf("looks (-want +got):\n%s", diff)
 			}
 		})
@@ -141,7 +141,7 @@ func TestAClusterThatFlaps(t *testing.T) {
 				}
 				was := c
 				var again time.Duration
-				if c, again = c.Look(since, tc.after, start.Add(at)); c.Silent && !down {
+				if c, again = c.Observe(since, tc.after, start.Add(at)); c.Silent && !down {
 					t.Fatalf("at %s it is silent, and is heard of", at)
 				}
 				if next = 0; again > 0 {

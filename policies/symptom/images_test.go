@@ -2,8 +2,8 @@ package symptom
 
 import "testing"
 
-// TestWhatIsSaidOfImages: container runtimes begin with what everybody knows, and say in the end what is wrong.
-func TestWhatIsSaidOfImages(t *testing.T) {
+// TestMessagesAboutImages: container runtimes begin with what everybody knows, and say in the end what is wrong.
+func TestMessagesAboutImages(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
 		"containerd, of one that is not there": {
 			`rpc error: code = NotFound desc = failed to pull and unpack image "docker.io/library/nope:1": failed to resolve reference "docker.io/library/nope:1": docker.io/library/nope:1: not found`,

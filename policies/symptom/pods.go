@@ -86,7 +86,7 @@ func (s Selection) controls(owner metav1.OwnerReference) bool {
 	return s.sets && of && owner.Kind == "ReplicaSet" && !strings.Contains(hash, "-")
 }
 
-// versions are the labels by which the Pods of a workload's versions are told apart.
+// versions are the labels by which the Pods of a workload's versions are distinguished.
 var versions = []string{"pod-template-hash", "controller-revision-hash", "rollouts-pod-template-hash"}
 
 // Latest returns those of a workload's Pods that are of its latest version: of the one that the latest Pod is of. Of versions

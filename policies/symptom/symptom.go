@@ -56,22 +56,22 @@ func Of(pods []*corev1.Pod) Symptom {
 		return fmt.Sprintf("%d of %d %s", all.count[reason], len(pods), plural(len(pods)))
 	}
 	first := all.reasons[0]
-	out := told(first, all.says[first])
+	out := symptomOf(first, all.says[first])
 	out.Text += " (" + of(first) + ")"
 	for _, reason := range all.reasons[1:] {
-		out.Text += fmt.Sprintf("; %s (%s)", told(reason, "").Text, of(reason))
+		out.Text += fmt.Sprintf("; %s (%s)", symptomOf(reason, "").Text, of(reason))
 	}
 	return out
 }
 
-// Told is Of as it may be told to more people than may read the Pods: without what programs in containers wrote, of the
+// Public is Of as it may be shown to more people than may read the Pods: without what programs in containers wrote, of the
 // most frequent reason alone, and without numbers, so that it stays the same while Pods come and go.
-func Told(pods []*corev1.Pod) Symptom {
-	all := countOf(pods, func(f finding) string { return f.told })
+func Public(pods []*corev1.Pod) Symptom {
+	all := countOf(pods, func(f finding) string { return f.public })
 	if len(all.reasons) == 0 {
 		return Symptom{}
 	}
-	return told(all.reasons[0], all.says[all.reasons[0]])
+	return symptomOf(all.reasons[0], all.says[all.reasons[0]])
 }
 
 // inTurn are reasons between which kubelets go back and forth: something fails, and they wait before they try it again.
@@ -116,9 +116,9 @@ func plural(pods int) string {
 	return "Pods"
 }
 
-// told returns the symptom of a reason with its message. Whatever is told of a cluster's words goes through here: it is one line
+// symptomOf returns the symptom of a reason with its message. All words of a cluster's go through here: it is one line
 // that is not too long, and has no credentials of an address.
-func told(reason, message string) Symptom {
+func symptomOf(reason, message string) Symptom {
 	reason = excerpt.Line(excerpt.WithoutCredentials(reason))
 	message = excerpt.Runes(excerpt.Line(excerpt.WithoutCredentials(message)), longestMessage)
 	return Symptom{Reason: reason, Text: strings.TrimSuffix(reason+": "+message, ": ")}
@@ -129,19 +129,19 @@ const combined = "(combined from similar events): "
 
 // FromEvent returns that of a Warning of a cluster.
 func FromEvent(reason, message string) Symptom {
-	return told(reason, strings.TrimPrefix(message, combined))
+	return symptomOf(reason, strings.TrimPrefix(message, combined))
 }
 
 // finding is what keeps one Pod from being well; the zero value for nothing.
 type finding struct {
 	reason, message string
-	// told is the message without what programs in containers wrote.
-	told string
+	// public is the message without what programs in containers wrote.
+	public string
 }
 
 // found returns a finding that Kubernetes wrote all of.
 func found(reason, message string) finding {
-	return finding{reason: reason, message: message, told: message}
+	return finding{reason: reason, message: message, public: message}
 }
 
 // ails returns what keeps one Pod from being well; the zero value for one
@@ -190,7 +190,7 @@ func stopped(c *corev1.ContainerStatus) finding {
 		default:
 			f := found(wait.Reason, cmp.Or(ofImage(wait.Message), "container "+c.Name))
 			if !slices.Contains(beforeStart, wait.Reason) {
-				f.told = "container " + c.Name
+				f.public = "container " + c.Name
 			}
 			return f
 		}

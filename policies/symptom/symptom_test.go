@@ -63,8 +63,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestTold: that an Event stands for several says nothing of why. No credentials of an address are repeated, and it is one line.
-func TestTold(t *testing.T) {
+// TestShown: that an Event stands for several says nothing of why. No credentials of an address are repeated, and it is one line.
+func TestShown(t *testing.T) {
 	want := Symptom{Reason: "FailedCreate", Text: "FailedCreate: exceeded quota: small"}
 	for _, message := range []string{"exceeded quota: small", "(combined from similar events): exceeded quota: small", "exceeded\n\x00quota:\u2028small"} {
 		if got := FromEvent("FailedCreate", message); got != want {

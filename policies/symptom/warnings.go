@@ -18,7 +18,7 @@ var making = regexp.MustCompile(`^(create Pod \S+ in \w+ \S+ failed error: |Erro
 
 // ToldByMaker returns what the controller of a workload says of why it makes no Pods, by its last Warning about the workload
 // with the UID. It is the zero value where there is none, and of what others wrote.
-func ToldByMaker(warnings []corev1.Event, uid types.UID) Symptom {
+func PublicByMaker(warnings []corev1.Event, uid types.UID) Symptom {
 	var last *corev1.Event
 	for i := range warnings {
 		w := &warnings[i]

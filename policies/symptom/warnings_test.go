@@ -31,7 +31,7 @@ func TestWhyNoPodsAreMade(t *testing.T) {
 		"of something else":            {warnings: []corev1.Event{warning("u", "RecreatingFailedPod", set, "x", 10)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, ToldByMaker(tc.warnings, "u")); diff != "" {
+			if diff := cmp.Diff(tc.want, PublicByMaker(tc.warnings, "u")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -79,7 +79,7 @@ type Identity struct {
 func (i Identity) Privileged() bool { return i.ServiceAccount == types.NamespacedName{} }
 
 // Check errs on an account of a name that none can have: nothing is done as that, and
-// it is no part of a command that people are told.
+// it is no part of a command that people are shown.
 func (i Identity) Check() error {
 	if i.Privileged() {
 		return nil

@@ -19,16 +19,19 @@ const most = 4 << 10
 var (
 	ends = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	// blank matches what is between paragraphs: Git does not mind blanks there, which forges and editors leave.
-	blank = regexp.MustCompile(`\n[ \t]*\n\s*`)
+	// The indentation of the next line is that of a block of code, and remains.
+	blank = regexp.MustCompile(`\n[ \t]*(?:\n[ \t]*)*\n`)
 	// folded matches the end of a line that goes on in the next one, which begins with a blank.
 	folded = regexp.MustCompile(`[ \t]*\n[ \t]+`)
 	// plain matches a line that is some trailer.
 	plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
+	// made matches a line that Git itself adds: beside one, a paragraph may have a few words that are no trailers.
+	made = regexp.MustCompile(`^(?:Signed-off-by: |\(cherry picked from commit )`)
 )
 
 // Allowed returns the objects that a commit's trailers allow to be deleted, separated by commas, each once. Trailers are
-// in the last paragraph of the message, which must not be the first, and in those right before it of which each line is a trailer: what
-// merges a commit may add a paragraph of its own. What a trailer elsewhere names is among them with gitopsv1alpha1.NotAllowed before it. Names
+// in the last paragraph of the message, which must not be the first, if Git takes it for trailers, and in those right before it of which
+// each line is a trailer: what merges a commit may add a paragraph of its own. What a trailer elsewhere names is among them with gitopsv1alpha1.NotAllowed before it. Names
 // that do not fit are left out whole.
 func Allowed(message string) string {
 	paragraphs := blank.Split(strings.TrimSpace(ends.Replace(message)), -1)
@@ -49,13 +52,29 @@ func Allowed(message string) string {
 	}
 	for i := last; i >= 0; i-- {
 		for _, name := range namesIn(paragraphs[i]) {
-			if i == 0 || i < first {
+			if i == 0 || i < first || !areTrailers(paragraphs[i]) {
 				name = gitopsv1alpha1.NotAllowed + name
 			}
 			add(name)
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// areTrailers reports whether Git takes a paragraph for trailers: each line is one, or Git has added one and a quarter are.
+func areTrailers(paragraph string) bool {
+	trailers, others, gits := 0, 0, false
+	for _, line := range lines(paragraph) {
+		switch {
+		case made.MatchString(line):
+			trailers, gits = trailers+1, true
+		case plain.MatchString(line):
+			trailers++
+		default:
+			others++
+		}
+	}
+	return others == 0 || gits && trailers*3 >= others
 }
 
 // onlyTrailers reports whether each line of a paragraph is a trailer.

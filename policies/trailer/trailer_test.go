@@ -27,6 +27,12 @@ func TestAllowed(t *testing.T) {
 		"who forges the mark":                {"Sell\n\nFlotilla-Allow-Delete: !a/b", "a/b"},
 		"what a terminal obeys":              {"Sell\n\nFlotilla-Allow-Delete: a/\x1b[2Jb", "a/ [2Jb"},
 		"far too much":                       {"Sell\n\nFlotilla-Allow-Delete: a/b," + strings.Repeat("x", 4<<10), "a/b"},
+		"a block of code comes last":         {"Sell\n\nTo let it go, write\n\n    Flotilla-Allow-Delete: a/b\n", "!a/b"},
+		"a block of code with a tab":         {"Sell\n\n\tFlotilla-Allow-Delete: a/b\n", "!a/b"},
+		"prose comes last":                   {"Sell\n\nDo not write\nFlotilla-Allow-Delete: a/b\nas it kills the shop.", "!a/b"},
+		"a block of code beside trailers":    {"Sell\n\n    Flotilla-Allow-Delete: a/b\n\nSigned-off-by: A", "!a/b"},
+		"much prose and a sign-off":          {"Sell\n\nOne.\nTwo.\nThree.\nFour.\nFive.\nSix.\nSeven.\nFlotilla-Allow-Delete: a/b\nSigned-off-by: A", "!a/b"},
+		"a little prose and a sign-off":      {"Sell\n\nBye.\nFlotilla-Allow-Delete: a/b\nSigned-off-by: A", "a/b"},
 		"the last paragraph has other words": {"Sell\n\nBye.\nFlotilla-Allow-Delete: a/b\n(cherry picked from commit 1)", "a/b"},
 	} {
 		if got := trailer.Allowed(tc.message); got != tc.want {

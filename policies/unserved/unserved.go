@@ -10,13 +10,30 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 )
 
-// GitRepository returns the first field that is not served, and a sentence that begins with it; empty for none.
-func GitRepository(spec sourcev1.GitRepositorySpec) (field, why string) {
+// ofGit are what Git servers of clouds take besides the credentials of the cloud.
+var ofGit = map[string]string{
+	sourcev1.GitProviderAWS:   "the username and password of the user's Git credentials",
+	sourcev1.GitProviderAzure: "username, and a personal access token as password,",
+}
+
+// keysOf are the credentials of a cloud that a Secret has.
+var keysOf = map[string]string{
+	sourcev1.AmazonOCIProvider: "accesskey and secretkey",
+	sourcev1.GoogleOCIProvider: "serviceaccount",
+	sourcev1.AzureOCIProvider:  "tenantId, clientId and clientSecret",
+}
+
+// GitRepository returns the first field that is not served, and a sentence that begins with it; empty for none. clouds says that what
+// serves is built for clouds.
+func GitRepository(spec sourcev1.GitRepositorySpec, clouds bool) (field, why string) {
+	instead, ofCloud := ofGit[spec.Provider]
 	switch {
-	case spec.Provider == sourcev1.GitProviderAzure, spec.Provider == sourcev1.GitProviderAWS:
-		return "spec.provider", fmt.Sprintf("spec.provider %s is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef", spec.Provider)
+	case ofCloud && !clouds:
+		return "spec.provider", fmt.Sprintf("spec.provider %s takes a flotillad that was built with -tags clouds: build it with that, or remove it, and name a Secret with %s in spec.secretRef", spec.Provider, instead)
+	case ofCloud && spec.SecretRef == nil:
+		return "spec.provider", fmt.Sprintf("spec.provider %s is served with credentials alone, as no identity of a machine is used: name a Secret with %s in spec.secretRef", spec.Provider, keysOf[spec.Provider])
 	case spec.ServiceAccountName != "":
-		return "spec.serviceAccountName", "spec.serviceAccountName is not supported yet, as it is for providers that need a cloud's own libraries: remove it, and name a Secret with credentials in spec.secretRef"
+		return "spec.serviceAccountName", "spec.serviceAccountName is not supported yet, as it is for identities of clouds: remove it, and name a Secret with credentials in spec.secretRef"
 	default:
 		return "", ""
 	}
@@ -30,9 +47,18 @@ func AppWithoutSecret(spec sourcev1.GitRepositorySpec) string {
 	return "spec.provider github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"
 }
 
-// Provider reports whether the provider of an OCIRepository is not served, and what to do instead. A login in a Secret counts in any case.
-func Provider(spec sourcev1.OCIRepositorySpec) (unserved bool, instead string) {
-	return spec.Provider != "" && spec.Provider != sourcev1.GenericOCIProvider && spec.SecretRef == nil, "use a login of the registry in spec.secretRef"
+// OCIRepository returns the first field that is not served, and a sentence that begins with it; empty for none. A login in a Secret
+// counts whatever the provider. clouds says that what serves is built for clouds.
+func OCIRepository(spec sourcev1.OCIRepositorySpec, clouds bool) (field, why string) {
+	keys, ofCloud := keysOf[spec.Provider]
+	switch {
+	case !ofCloud || spec.SecretRef != nil:
+		return "", ""
+	case !clouds:
+		return "spec.provider", fmt.Sprintf("spec.provider %s is served with a login alone, as no identity of a machine is used: name a Secret that has one for the registry in spec.secretRef", spec.Provider)
+	default:
+		return "spec.provider", fmt.Sprintf("spec.provider %s is served with credentials alone, as no identity of a machine is used: name a Secret with %s, or with a login for the registry, in spec.secretRef", spec.Provider, keys)
+	}
 }
 
 // byS3 says how buckets of a cloud are served by the interface of S3; those of Azure have none.

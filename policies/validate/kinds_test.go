@@ -64,9 +64,10 @@ func TestKinds(t *testing.T) {
 		"a quota whose shares are more": {text: quota("{overall: {cpu: '10', memory: 1Gi}, staticAssignments: [{clusterName: a, hard: {cpu: '4', memory: 1Gi}}, {clusterName: b, hard: {cpu: 6001m}}]}"), errs: []string{"spec.overall[cpu]: Invalid value"}},
 		"a quota with a share of what it does not limit": {text: quota("{overall: {cpu: '10'}, staticAssignments: [{clusterName: a, hard: {memory: 1Gi}}]}"), errs: []string{"spec.staticAssignments[0].hard[memory]: Invalid value"}},
 		"a quota with bad names and amounts": {text: quota("{overall: {'a b': 1, cpu: '-1', gpu: 1, pods: 500m, hugepages-2Mi: 1}, staticAssignments: [{clusterName: EU, hard: {}}, {clusterName: '', hard: {cpu: '-2'}}]}"),
-			errs: []string{"spec.overall[a b]: Invalid value", "spec.overall[cpu]: Invalid value", "spec.overall[gpu]: Invalid value", "spec.overall[pods]: Invalid value", "spec.staticAssignments[0].clusterName: Invalid value", "spec.staticAssignments[1].clusterName: Required value", "spec.staticAssignments[1].hard[cpu]: Invalid value"}},
-		"a quota that counts nothing": {text: quota("{overall: {requests.cpu: 1, limits.cpu: 1, requests.storage: 1}, staticAssignments: [{clusterName: a, hard: {}}, {clusterName: a, hard: {}}]}"),
-			warnings: []string{"spec.staticAssignments[1].clusterName: ", "spec.overall[limits.cpu]: ", "spec.overall[requests.storage]: "}},
+			errs:     []string{"spec.overall[a b]: Invalid value", "spec.overall[cpu]: Invalid value", "spec.overall[gpu]: Invalid value", "spec.overall[pods]: Invalid value", "spec.staticAssignments[0].clusterName: Invalid value", "spec.staticAssignments[1].clusterName: Required value", "spec.staticAssignments[1].hard[cpu]: Invalid value"},
+			warnings: []string{"spec.overall[pods]: "}},
+		"a quota that counts nothing": {text: quota("{overall: {requests.cpu: 1, limits.cpu: 1, requests.storage: 1, count/deployments.apps: 1}, staticAssignments: [{clusterName: a, hard: {}}, {clusterName: a, hard: {}}]}"),
+			warnings: []string{"spec.staticAssignments[1].clusterName: ", "spec.overall[count/deployments.apps]: ", "spec.overall[limits.cpu]: ", "spec.overall[requests.storage]: "}},
 
 		"a taint policy":                      {text: taint("{addOnConditions: [{conditionType: Ready, operator: In, statusValues: ['False']}], taints: [{key: a, effect: NoSchedule}]}")},
 		"a taint policy that evicts":          {text: taint("{addOnConditions: [{conditionType: Ready, operator: In, statusValues: ['False']}], taints: [{key: a, effect: NoExecute}]}"), errs: []string{"spec.taints[0].effect: Forbidden"}},

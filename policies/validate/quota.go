@@ -61,10 +61,7 @@ var (
 		"cpu", "memory", "ephemeral-storage", "storage", "requests.cpu", "requests.memory", "requests.storage", "requests.ephemeral-storage",
 		"limits.cpu", "limits.memory", "limits.ephemeral-storage",
 	}
-	wholly = []string{
-		"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
-		"services.nodeports", "services.loadbalancers",
-	}
+	wholly = quota.Objects()
 )
 
 // resourceName checks the name of what a quota limits.

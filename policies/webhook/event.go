@@ -17,7 +17,7 @@ import (
 // ErrMalformed says that a request is not one of its type.
 var ErrMalformed = errors.New("the request is none of the Receiver's type")
 
-// Event is what a request tells.
+// Event is what a request announces.
 type Event struct {
 	// Type is what has happened, as the sender calls it, such as "push"; empty if its type has no names for it.
 	Type string
@@ -38,7 +38,7 @@ var typeHeaders = map[string]string{
 	notificationv1.CDEventsReceiver:  "Ce-Type",
 }
 
-// Read returns what a request to a Receiver of a type tells. Errors: ErrMalformed.
+// Read returns what a request to a Receiver of a type announces. Errors: ErrMalformed.
 func Read(kind string, r Request) (Event, error) {
 	var out Event
 	body := r.Body
@@ -73,7 +73,7 @@ var withoutJSON = []string{
 	notificationv1.GenericReceiver, notificationv1.GenericHMACReceiver, notificationv1.GenericOIDCReceiver, notificationv1.HarborReceiver, notificationv1.CDEventsReceiver,
 }
 
-// readers fill in what the body of a type tells, and refuse bodies that are not of it.
+// readers fill in what the body of a type says, and refuse bodies that are not of it.
 var readers = map[string]func(body []byte, out *Event) error{
 	notificationv1.GitHubReceiver:    push,
 	notificationv1.GitLabReceiver:    push,
@@ -89,7 +89,7 @@ var readers = map[string]func(body []byte, out *Event) error{
 	notificationv1.GCRReceiver:       gcr,
 }
 
-// push reads the refs of a push as GitHub, Gitea and GitLab tell it. What is no push has none.
+// push reads the refs of a push as GitHub, Gitea and GitLab send it. What is no push has none.
 func push(body []byte, out *Event) error {
 	var in struct {
 		Ref        string `json:"ref"`
@@ -110,7 +110,7 @@ func push(body []byte, out *Event) error {
 	return nil
 }
 
-// bitbucket reads the refs of a push as Bitbucket's data centre tells it.
+// bitbucket reads the refs of a push as Bitbucket's data centre sends it.
 func bitbucket(body []byte, out *Event) error {
 	var in struct {
 		Changes []struct {

@@ -88,7 +88,7 @@ func TestWhoKnowsTheTokenMaySend(t *testing.T) {
 	}
 }
 
-func TestWhatARequestTells(t *testing.T) {
+func TestWhatARequestSays(t *testing.T) {
 	pubsub := func(data string) string {
 		return fmt.Sprintf(`{"message":{"data":%q}}`, base64.StdEncoding.EncodeToString([]byte(data)))
 	}

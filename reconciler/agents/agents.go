@@ -69,15 +69,15 @@ type entitler struct {
 
 // New returns the loops. hub reads Clusters, requests and namespaces from a cache;
 // live reads from the server.
-func New(hub client.Client, live client.Reader, o Options) *Reconciler {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
 	}
 	rights := grantor{hub: hub, live: live}
 	return &Reconciler{
-		approver: approver{hub: hub, live: live, rights: rights, clock: o.Clock, evidence: evidence{hub: hub, live: live}, karmadactl: o.KarmadactlRegister},
-		entitler: entitler{hub: hub, rights: rights, clock: o.Clock},
-		reporter: reporter{events: o.Events},
+		approver: approver{hub: hub, live: live, rights: rights, clock: opts.Clock, evidence: evidence{hub: hub, live: live}, karmadactl: opts.KarmadactlRegister},
+		entitler: entitler{hub: hub, rights: rights, clock: opts.Clock},
+		reporter: reporter{events: opts.Events},
 	}
 }
 
@@ -151,22 +151,51 @@ func clusterOfSpace(_ context.Context, obj client.Object) []reconcile.Request {
 
 // Reconcile brings the rights of the agent of one cluster up to date.
 func (e *entitler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return loop.Result(loop.Run(ctx, &entitlement{name: req.Name}, e.read, e.awaitCluster, e.revokeUnserved, e.grant))
+}
+
+// entitlement is what the phases of one pass find out and pass on to later phases.
+type entitlement struct {
+	name    string
+	cluster *clusterv1alpha1.Cluster // nil for one that does not exist, yet or any more
+	current *rbacv1.ClusterRole      // the role of its agent; nil for none
+}
+
+// read reads the cluster, and the rights that its agent has.
+func (e *entitler) read(ctx context.Context, s *entitlement) (loop.Next, error) {
 	cluster := &clusterv1alpha1.Cluster{}
-	err := e.hub.Get(ctx, req.NamespacedName, cluster)
+	err := e.hub.Get(ctx, client.ObjectKey{Name: s.name}, cluster)
 	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("read cluster %s: %w", req.Name, err)
+		return loop.Next{}, fmt.Errorf("read cluster %s: %w", s.name, err)
 	}
-	current, readErr := e.rights.roleOf(ctx, req.Name)
-	switch {
-	case readErr != nil:
-		return reconcile.Result{}, readErr
-	case apierrors.IsNotFound(err):
-		return e.await(ctx, req.Name, current)
-	case cluster.Spec.SyncMode != clusterv1alpha1.Pull || req.Name == identity.Generator: // whose name no agent has
-		return reconcile.Result{}, e.revoke(ctx, req.Name, current)
+	if err == nil {
+		s.cluster = cluster
 	}
-	again, err := e.entitle(ctx, cluster, current)
-	return reconcile.Result{RequeueAfter: again}, ignoreRaces(err)
+	s.current, err = e.rights.roleOf(ctx, s.name)
+	return loop.Next{}, err
+}
+
+// awaitCluster ends the pass for a registration whose Cluster does not exist yet, and for a Cluster that is gone.
+func (e *entitler) awaitCluster(ctx context.Context, s *entitlement) (loop.Next, error) {
+	if s.cluster != nil {
+		return loop.Next{}, nil
+	}
+	again, err := e.await(ctx, s.name, s.current)
+	return loop.Next{Done: true, After: again}, err
+}
+
+// revokeUnserved takes the rights away from what serves no cluster in pull mode, and ends the pass.
+func (e *entitler) revokeUnserved(ctx context.Context, s *entitlement) (loop.Next, error) {
+	if s.cluster.Spec.SyncMode == clusterv1alpha1.Pull && s.name != identity.Generator { // whose name no agent has
+		return loop.Next{}, nil
+	}
+	return loop.Next{Done: true}, e.revoke(ctx, s.name, s.current)
+}
+
+// grant gives the agent what it lacks of its rights.
+func (e *entitler) grant(ctx context.Context, s *entitlement) (loop.Next, error) {
+	again, err := e.entitle(ctx, s.cluster, s.current)
+	return loop.Next{After: again}, ignoreRaces(err)
 }
 
 // leaving is how often a namespace that is being deleted is checked.
@@ -229,25 +258,25 @@ func (e *entitler) works(ctx context.Context, cluster string, of *rbacv1.Cluster
 
 // await keeps the rights of a registration whose Cluster is to come, for some
 // time. What belonged to a Cluster goes with it.
-func (e *entitler) await(ctx context.Context, cluster string, current *rbacv1.ClusterRole) (reconcile.Result, error) {
+func (e *entitler) await(ctx context.Context, cluster string, current *rbacv1.ClusterRole) (time.Duration, error) {
 	space := &corev1.Namespace{}
 	if err := e.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space); err == nil {
 		if err := e.rights.release(ctx, cluster); err != nil { // nothing holds a namespace that no cluster has
-			return reconcile.Result{}, ignoreRaces(err)
+			return 0, ignoreRaces(err)
 		}
 	}
 	if current == nil || metav1.GetControllerOfNoCopy(current) != nil {
-		return reconcile.Result{}, nil
+		return 0, nil
 	}
 	now := e.clock.Now()
 	if !pending(current, now) {
-		return reconcile.Result{}, e.revoke(ctx, cluster, current)
+		return 0, e.revoke(ctx, cluster, current)
 	}
 	since, err := time.Parse(time.RFC3339, current.Annotations[identity.NotBeforeAnnotation])
 	if err != nil {
-		return reconcile.Result{}, err
+		return 0, err
 	}
-	return reconcile.Result{RequeueAfter: since.Add(pendingFor).Sub(now) + time.Second}, nil
+	return since.Add(pendingFor).Sub(now) + time.Second, nil
 }
 
 // revoke removes an agent's rights: what its role owns is garbage-collected.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
@@ -35,50 +36,73 @@ func undecided(csr *certificatesv1.CertificateSigningRequest) bool {
 	return csr.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName && len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
 }
 
+// signing is one pass about one request.
+type signing struct {
+	key types.NamespacedName
+	csr *certificatesv1.CertificateSigningRequest
+	// asked is what the request asks for, by whom, and known what that is judged by.
+	asked request
+	known facts
+	// token is what the requester signed in with; nil for none.
+	token *corev1.Secret
+}
+
 // Reconcile decides one request.
 func (a *approver) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	csr := &certificatesv1.CertificateSigningRequest{}
-	if err := a.hub.Get(ctx, req.NamespacedName, csr); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if !undecided(csr) {
-		return reconcile.Result{}, nil
-	}
-	cluster, err := identity.Check(&csr.Spec)
-	if errors.Is(err, identity.ErrNotAgent) {
-		return reconcile.Result{}, nil
-	}
-	if a.karmadactl && errors.Is(err, identity.ErrGenerator) {
-		return reconcile.Result{}, a.approveGenerator(ctx, csr)
-	}
-	if err != nil {
-		if _, byToken := identity.TokenOf(csr.Spec.Username, csr.Spec.Groups); byToken || isAgent(csr.Spec.Username) {
-			return reconcile.Result{}, a.deny(ctx, csr, err)
+	s := signing{key: req.NamespacedName}
+	return loop.Result(loop.Run(ctx, &s, a.read, a.identify, a.gather, a.answer))
+}
+
+// read reads the request, and ends the pass if that waits for nobody.
+func (a *approver) read(ctx context.Context, s *signing) (loop.Next, error) {
+	s.csr = &certificatesv1.CertificateSigningRequest{}
+	err := a.hub.Get(ctx, s.key, s.csr)
+	return loop.Next{Done: err != nil || !undecided(s.csr)}, client.IgnoreNotFound(err)
+}
+
+// identify finds out what is asked for, and by whom. It answers what is no agent's request.
+func (a *approver) identify(ctx context.Context, s *signing) (loop.Next, error) {
+	cluster, err := identity.Check(&s.csr.Spec)
+	switch {
+	case errors.Is(err, identity.ErrNotAgent):
+		return loop.Next{Done: true}, nil
+	case a.karmadactl && errors.Is(err, identity.ErrGenerator):
+		return loop.Next{Done: true}, a.approveGenerator(ctx, s.csr)
+	case err != nil:
+		if _, byToken := identity.TokenOf(s.csr.Spec.Username, s.csr.Spec.Groups); byToken || isAgent(s.csr.Spec.Username) {
+			return loop.Next{Done: true}, a.deny(ctx, s.csr, err)
 		}
-		return reconcile.Result{}, nil // all other requesters need a person's approval
+		return loop.Next{Done: true}, nil // all other requesters need a person's approval
 	}
-	asked := request{
-		uid:     csr.UID,
+	s.asked = request{
+		uid:     s.csr.UID,
 		cluster: cluster,
-		id:      csr.Annotations[identity.ClusterIDAnnotation],
-		by:      requesterOf(csr.Spec.Username, csr.Spec.Groups, cluster),
+		id:      s.csr.Annotations[identity.ClusterIDAnnotation],
+		by:      requesterOf(s.csr.Spec.Username, s.csr.Spec.Groups, cluster),
 		now:     a.clock.Now(),
 	}
-	if noted := csr.Spec.Extra[identity.RegisteredByAnnotation]; len(noted) > 0 {
-		asked.by.registration = noted[0]
+	if noted := s.csr.Spec.Extra[identity.RegisteredByAnnotation]; len(noted) > 0 {
+		s.asked.by.registration = noted[0]
 	}
-	known, token, err := a.facts(ctx, csr, asked)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	switch err := judge(asked, known); {
+	return loop.Next{}, nil
+}
+
+// gather reads what the request is judged by.
+func (a *approver) gather(ctx context.Context, s *signing) (_ loop.Next, err error) {
+	s.known, s.token, err = a.facts(ctx, s.csr, s.asked)
+	return loop.Next{}, err
+}
+
+// answer approves the request, denies it, or leaves it to somebody who knows more.
+func (a *approver) answer(ctx context.Context, s *signing) (loop.Next, error) {
+	switch err := judge(s.asked, s.known); {
 	case errors.Is(err, errUndecided):
-		return reconcile.Result{}, nil
+		return loop.Next{}, nil
 	case err != nil:
-		return reconcile.Result{}, a.deny(ctx, csr, err)
+		return loop.Next{}, a.deny(ctx, s.csr, err)
 	}
-	again, err := a.approve(ctx, csr, asked, known, token)
-	return reconcile.Result{RequeueAfter: again}, ignoreGone(err)
+	again, err := a.approve(ctx, s.csr, s.asked, s.known, s.token)
+	return loop.Next{After: again}, ignoreGone(err)
 }
 
 // facts reads what a verdict depends on, from the server itself: a cache may not

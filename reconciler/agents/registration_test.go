@@ -345,7 +345,7 @@ func TestClustersThatLeft(t *testing.T) {
 	}
 	w.leaves(t, "again")
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.Role("again")}}
-	const held = "test.flotilla.io/held"
+	const finalizer = "test.flotilla.io/held"
 	hold := func(finalizers ...string) bool {
 		if w.Hub.Get(t.Context(), client.ObjectKeyFromObject(role), role) != nil {
 			return false
@@ -353,7 +353,7 @@ func TestClustersThatLeft(t *testing.T) {
 		role.Finalizers = finalizers
 		return metav1.GetControllerOf(role) != nil && w.Hub.Update(t.Context(), role) == nil
 	}
-	servertest.Until(t, "its rights are the Cluster's, and are held", func() bool { return hold(held) })
+	servertest.Until(t, "its rights are the Cluster's, and are held", func() bool { return hold(finalizer) })
 	if err := w.Hub.Delete(t.Context(), clusterOf("again", "")); err != nil {
 		t.Fatal(err)
 	}

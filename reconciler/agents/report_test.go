@@ -16,9 +16,9 @@ func (h *heard) Event(_ runtime.Object, _, reason, message string) {
 	*h = append(*h, reason+": "+message)
 }
 
-// TestTells: what an agent says and nobody approved is told once each time that it
+// TestReport: what an agent says and nobody approved is told once each time that it
 // changes, and not at a start.
-func TestTells(t *testing.T) {
+func TestReport(t *testing.T) {
 	of := func(asked string) *clusterv1alpha1.Cluster {
 		c := &clusterv1alpha1.Cluster{}
 		c.Name = "north"

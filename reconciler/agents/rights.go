@@ -162,7 +162,7 @@ func (g grantor) ensure(ctx context.Context, desired client.Object) error {
 		return g.hub.Create(ctx, desired)
 	case err != nil:
 		return err
-	case !same:
+	case !same: // the server refuses another roleRef
 		if err := g.hub.Delete(ctx, current); client.IgnoreNotFound(err) != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (g grantor) ensure(ctx context.Context, desired client.Object) error {
 	}
 	next.SetLabels(over(current.GetLabels(), desired.GetLabels()))
 	next.SetOwnerReferences(desired.GetOwnerReferences())
-	if current.GetDeletionTimestamp().IsZero() {
+	if current.GetDeletionTimestamp().IsZero() { // the server refuses new finalizers on what is being deleted
 		next.SetFinalizers(desired.GetFinalizers())
 	}
 	if equality.Semantic.DeepEqual(current, next) {

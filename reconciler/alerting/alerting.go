@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/alerting"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/message"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
@@ -38,16 +39,16 @@ import (
 type Options struct {
 	// CrossNamespace lets an Alert name sources of other namespaces.
 	CrossNamespace bool
-	// Secrets knows what may not be told of an Alert or a Provider.
+	// Secrets knows what must not be shown of an Alert or a Provider.
 	Secrets *inherited.Known
 	// Egress connects to receivers. Its zero value reaches public addresses only.
 	Egress egress.Dialer
 	// Send sends a message once; nil means over HTTP, by Egress.
 	Send func(ctx context.Context, to messenger.Target, r message.Request) error
-	// FirstPause and LastPause bound how long a lane waits after a fault that may pass; default 5 s and 2 min.
+	// FirstPause and LastPause bound how long a queue waits after a fault that may pass; default 5 s and 2 min.
 	FirstPause, LastPause time.Duration
-	// Patience is how long a message is tried; default 15 min.
-	Patience time.Duration
+	// Timeout is how long a message is tried; default 15 min.
+	Timeout time.Duration
 	// Metrics is where messages are counted; nil counts for nobody.
 	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
@@ -67,8 +68,8 @@ func (o Options) withDefaults() Options {
 	if o.LastPause <= 0 {
 		o.LastPause = 2 * time.Minute
 	}
-	if o.Patience <= 0 {
-		o.Patience = 15 * time.Minute
+	if o.Timeout <= 0 {
+		o.Timeout = 15 * time.Minute
 	}
 	return o
 }
@@ -83,15 +84,15 @@ const (
 
 // Reconciler knows what Alerts ask for, and sends messages. Use New.
 type Reconciler struct {
-	hub     client.Reader
-	events  loop.Recorder
-	opts    Options
-	targets targets
-	book    *book
-	outbox  *outbox
-	turns   turns
-	said    said
-	intake  intake
+	hub        client.Reader
+	events     loop.Recorder
+	opts       Options
+	targets    targets
+	book       *book
+	outbox     *outbox
+	turns      turns
+	complaints complaints
+	intake     intake
 }
 
 // New returns the loop. Live reads Secrets without a cache; events takes the Events of Alerts.
@@ -160,7 +161,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || s.alert.DeletionTimestamp != nil || s.alert.Spec.Suspend {
 		r.book.drop(s.key)
 		r.outbox.drop(s.key)
-		r.said.forget(s.key)
+		r.complaints.forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
 	return loop.Next{}, nil
@@ -174,7 +175,7 @@ func (r *Reconciler) provider(ctx context.Context, s *state) (loop.Next, error) 
 	s.reason = gitopsv1alpha1.CommitStatusReasonProviderNotReady
 	switch {
 	case apierrors.IsNotFound(err):
-		s.silent, s.purpose = true, alerting.Messages // what else has no effect is said at once
+		s.silent, s.purpose = true, alerting.Messages // what else has no effect is reported at once
 		s.faults = []string{fmt.Sprintf("the Provider %s does not exist%s: create it, or correct spec.providerRef", key.Name, propagation.DidYouMean(hint.Name(ctx, r.hub, &notificationv1beta3.ProviderList{}, s.alert, key)))}
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read the Provider %s: %w", key.Name, err)
@@ -228,13 +229,13 @@ func (r *Reconciler) complain(alert *notificationv1beta3.Alert, reason, text str
 	if reason != ReasonMessageNotSent {
 		about, now = ReasonAlertNotReady, time.Time{} // of these two, the last counts
 	}
-	if r.said.news(client.ObjectKeyFromObject(alert), about, text, now) && text != "" {
-		r.events.Event(alert, corev1.EventTypeWarning, reason, text[:min(len(text), mostText)])
+	if r.complaints.changed(client.ObjectKeyFromObject(alert), about, text, now) && text != "" {
+		r.events.Event(alert, corev1.EventTypeWarning, reason, excerpt.Bytes(text, mostText))
 	}
 }
 
-// said is what was said last about each Alert. The zero value is empty.
-type said struct {
+// complaints is what was reported last about each Alert. The zero value is empty.
+type complaints struct {
 	mu sync.Mutex
 	by map[client.ObjectKey]map[string]complaint
 }
@@ -244,8 +245,8 @@ type complaint struct {
 	at   time.Time // zero if it is not repeated
 }
 
-// news reports whether a text about an Alert differs from the last one, or that was said long ago, and takes it up.
-func (s *said) news(key client.ObjectKey, about, text string, now time.Time) bool {
+// changed reports whether a text about an Alert differs from the last one, or that was reported long ago, and takes it up.
+func (s *complaints) changed(key client.ObjectKey, about, text string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := s.by[key][about]; last.text == text && (text == "" || now.Sub(last.at) < remindAfter) {
@@ -261,7 +262,7 @@ func (s *said) news(key client.ObjectKey, about, text string, now time.Time) boo
 	return true
 }
 
-func (s *said) forget(key client.ObjectKey) {
+func (s *complaints) forget(key client.ObjectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.by, key)

@@ -124,7 +124,7 @@ func (w *world) took() (sent, events []string) {
 	return w.sent, w.events
 }
 
-func settled(d time.Duration) {
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -201,14 +201,14 @@ func TestMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, Options{}, tc.objects...)
-				settled(5 * time.Second)
+				advance(5 * time.Second)
 				tc.report(w)
 				for _, o := range tc.objects { // what is said once is not said again
 					if _, is := o.(*notificationv1beta3.Alert); is {
 						w.reconcile(t, o.GetName())
 					}
 				}
-				settled(time.Minute)
+				advance(time.Minute)
 				sent, events := w.took()
 				if diff := cmp.Diff(tc.want, sent); diff != "" {
 					t.Errorf("sent (-want +got):\n%s", diff)
@@ -227,9 +227,9 @@ func TestTheFirstMoments(t *testing.T) {
 		w := start(t, Options{}, alertTo("late", "chat"), providerOf("chat", "generic"))
 		w.book.drop(client.ObjectKey{Namespace: "shop", Name: "late"})
 		w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", "no file")
-		settled(time.Second)
+		advance(time.Second)
 		w.reconcile(t, "late")
-		settled(5 * time.Second)
+		advance(5 * time.Second)
 		if sent, _ := w.took(); len(sent) != 1 {
 			t.Errorf("%d were sent, want 1", len(sent))
 		}
@@ -277,11 +277,11 @@ func TestFaults(t *testing.T) {
 					tries++
 					return tc.faults[min(tries, len(tc.faults))-1]
 				}
-				settled(5 * time.Second)
+				advance(5 * time.Second)
 				for _, text := range []string{"1", "2"} {
 					w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", text)
 				}
-				settled(tc.after)
+				advance(tc.after)
 				sent, events := w.took()
 				if len(sent) != tc.sent {
 					t.Errorf("%d were sent, want %d", len(sent), tc.sent)
@@ -302,10 +302,10 @@ func TestAnOldComplaint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, Options{}, alertTo("a", "chat"), providerOf("chat", "generic"))
 		w.send = func(string) error { return messenger.ErrRefused }
-		settled(5 * time.Second)
+		advance(5 * time.Second)
 		for i := range 7 {
 			w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", fmt.Sprint(i))
-			settled(10 * time.Minute)
+			advance(10 * time.Minute)
 		}
 		const lost = "a: MessageNotSent: the Provider chat is not told of events: message refused; until that is put right, messages are lost"
 		if _, events := w.took(); !slices.Equal(events, []string{lost, lost, lost}) {
@@ -325,16 +325,16 @@ func TestOneDeadAddressDelaysNoOther(t *testing.T) {
 			}
 			return nil
 		}
-		settled(5 * time.Second)
+		advance(5 * time.Second)
 		for i := range 200 {
 			w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", fmt.Sprint(i))
-			settled(time.Millisecond)
+			advance(time.Millisecond)
 		}
 		if sent, _ := w.took(); len(sent) != 200 {
 			t.Errorf("%d were sent, want 200", len(sent))
 		}
-		if w.outbox.waiting > mostOfLane {
-			t.Errorf("%d wait, want at most %d", w.outbox.waiting, mostOfLane)
+		if w.outbox.waiting > mostOfAlert {
+			t.Errorf("%d wait, want at most %d", w.outbox.waiting, mostOfAlert)
 		}
 	})
 }
@@ -360,12 +360,12 @@ func TestRoomIsShared(t *testing.T) {
 func TestNobodyAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, Options{}, alertTo("a", "forge"), providerOf("forge", "github"))
-		settled(5 * time.Second)
+		advance(5 * time.Second)
 		recorder, ks := w.Recorder(), kustomization("main@sha1:1")
 		if n := testing.AllocsPerRun(100, func() { recorder.Event(ks, corev1.EventTypeNormal, "Progressing", "1/3") }); n > 2 {
 			t.Errorf("an Event takes %v allocations", n)
 		}
-		if len(w.intake.recents) != 0 || len(w.outbox.lanes) != 0 {
+		if len(w.intake.recents) != 0 || len(w.outbox.queues) != 0 {
 			t.Error("something is kept")
 		}
 	})
@@ -378,19 +378,31 @@ func TestAnAlertThatGoes(t *testing.T) {
 		w := start(t, Options{}, alert, providerOf("chat", "generic"))
 		fault := errors.New("connection refused")
 		w.send = func(string) error { return fault }
-		settled(5 * time.Second)
+		advance(5 * time.Second)
 		for _, text := range []string{"1", "2"} {
 			w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", text)
 		}
-		settled(time.Second)
+		advance(time.Second)
 		if err := w.hub.Delete(t.Context(), alert); err != nil {
 			t.Fatal(err)
 		}
 		w.reconcile(t, "a")
 		fault = nil
-		settled(time.Hour)
-		if sent, _ := w.took(); len(sent) != 0 || len(w.outbox.lanes) != 0 || len(w.book.rules) != 0 || len(w.book.about) != 0 || len(w.said.by) != 0 {
-			t.Errorf("sent %v, kept %v %v %v", sent, w.outbox.lanes, w.book.rules, w.said.by)
+		advance(time.Hour)
+		if sent, _ := w.took(); len(sent) != 0 || len(w.outbox.queues) != 0 || len(w.book.rules) != 0 || len(w.book.about) != 0 || len(w.complaints.by) != 0 {
+			t.Errorf("sent %v, kept %v %v %v", sent, w.outbox.queues, w.book.rules, w.complaints.by)
+		}
+	})
+}
+
+// TestALongEvent: a message is cut between characters, and shows that it was cut.
+func TestALongEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, Options{})
+		w.complain(&notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}, ReasonAlertNotReady, strings.Repeat("é", mostText))
+		_, events := w.took()
+		if want := "a: AlertNotReady: " + strings.Repeat("é", (mostText-len("…"))/2) + "…"; !slices.Equal(events, []string{want}) {
+			t.Errorf("%q, want %q", events, want)
 		}
 	})
 }

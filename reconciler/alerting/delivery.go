@@ -25,7 +25,7 @@ import (
 func (r *Reconciler) Start(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
-	begins := r.opts.Clock.After(settle)
+	begins := r.opts.Clock.After(startTime)
 	for {
 		select {
 		case <-ctx.Done():
@@ -54,7 +54,7 @@ func (r *Reconciler) work(ctx context.Context, key client.ObjectKey) {
 	}
 }
 
-// deliver sends a message, and tries again after faults that may pass, for as long as it is news.
+// deliver sends a message, and tries again after faults that may pass, until its time is over.
 func (r *Reconciler) deliver(ctx context.Context, key client.ObjectKey, e alerting.Event) {
 	for pause := r.opts.FirstPause; ; pause = min(2*pause, r.opts.LastPause) {
 		alert, err := r.try(ctx, key, e)
@@ -67,9 +67,9 @@ func (r *Reconciler) deliver(ctx context.Context, key client.ObjectKey, e alerti
 			return
 		}
 		wait, passes := passing(err, pause)
-		ends := !passes || r.opts.Clock.Now().Add(wait).After(e.Timestamp.Add(r.opts.Patience))
+		ends := !passes || r.opts.Clock.Now().Add(wait).After(e.Timestamp.Add(r.opts.Timeout))
 		if alert != nil {
-			r.complain(alert, ReasonMessageNotSent, text(alert, err, passes, r.opts.Patience))
+			r.complain(alert, ReasonMessageNotSent, text(alert, err, passes, r.opts.Timeout))
 		}
 		if ends {
 			log.FromContext(ctx).Info("a message was not sent", "alert", key, "about", e.Name(), "reason", e.Reason, "err", err.Error())
@@ -86,15 +86,15 @@ func (r *Reconciler) deliver(ctx context.Context, key client.ObjectKey, e alerti
 
 // arrives says that messages of an Alert arrive again, if it was said that they do not.
 func arrives(r *Reconciler, alert *notificationv1beta3.Alert) {
-	if r.said.news(client.ObjectKeyFromObject(alert), ReasonMessageNotSent, "", time.Time{}) {
+	if r.complaints.changed(client.ObjectKeyFromObject(alert), ReasonMessageNotSent, "", time.Time{}) {
 		r.events.Event(alert, corev1.EventTypeNormal, alerting.ReasonMessageSent, "the Provider "+alert.Spec.ProviderRef.Name+" is told of events again")
 	}
 }
 
-func text(alert *notificationv1beta3.Alert, err error, passes bool, patience time.Duration) string {
+func text(alert *notificationv1beta3.Alert, err error, passes bool, timeout time.Duration) string {
 	again := "until that is put right, messages are lost"
 	if passes {
-		again = fmt.Sprintf("each message is tried for %.0f minutes", patience.Minutes())
+		again = fmt.Sprintf("each message is tried for %.0f minutes", timeout.Minutes())
 	}
 	return fmt.Sprintf("the Provider %s is not told of events: %v; %s", alert.Spec.ProviderRef.Name, err, again)
 }

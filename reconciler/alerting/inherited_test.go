@@ -12,8 +12,8 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// TestWhatAProviderHasOfSecretsIsNotTold: of a Provider that a Kustomization put text of a Secret into.
-func TestWhatAProviderHasOfSecretsIsNotTold(t *testing.T) {
+// TestWhatAProviderHasOfSecretsIsNotReported: of a Provider that a Kustomization put text of a Secret into.
+func TestWhatAProviderHasOfSecretsIsNotReported(t *testing.T) {
 	const canary = "canary7f3a9"
 	synctest.Test(t, func(t *testing.T) {
 		provider := providerOf("chat", "generic")
@@ -21,9 +21,9 @@ func TestWhatAProviderHasOfSecretsIsNotTold(t *testing.T) {
 		provider.Spec.Address = "https://" + canary + ".invalid"
 		w := start(t, Options{}, alertTo("a", "chat"), provider)
 		w.send = func(host string) error { return errors.New("no such host " + host) }
-		settled(5 * time.Second)
+		advance(5 * time.Second)
 		w.Recorder().Event(kustomization("main@sha1:1"), corev1.EventTypeWarning, "BuildFailed", "x")
-		settled(time.Minute)
+		advance(time.Minute)
 		_, events := w.took()
 		want := []string{"a: MessageNotSent: the Provider chat is not told of events: no such host ***; each message is tried for 15 minutes"}
 		if diff := cmp.Diff(want, events); diff != "" {

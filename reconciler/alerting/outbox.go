@@ -18,29 +18,29 @@ const (
 )
 
 const (
-	// mostOfLane is how many Events wait for one Alert: the oldest go.
-	mostOfLane = 50
+	// mostOfAlert is how many Events wait for one Alert: the oldest go.
+	mostOfAlert = 50
 	// mostWaiting is how many wait in all. As many again have room of tenants that use less than their share.
 	mostWaiting = 2000
 )
 
-// outbox has the Events that Alerts are yet to tell, a lane for each Alert. A lane is there while something waits in it.
+// outbox has the Events that Alerts are yet to send, in a queue for each Alert. A queue is there while something waits in it.
 type outbox struct {
 	outcomes *prometheus.CounterVec
 
 	mu       sync.Mutex
-	lanes    map[client.ObjectKey]*lane
+	queues   map[client.ObjectKey]*queue
 	waiting  int
 	byTenant map[string]int
-	idle     []client.ObjectKey // lanes that nobody works on
+	idle     []client.ObjectKey // queues that nobody works on
 	wake     chan struct{}
 }
 
-type lane struct{ events []alerting.Event }
+type queue struct{ events []alerting.Event }
 
 func newOutbox(registry prometheus.Registerer) *outbox {
 	return &outbox{
-		lanes: map[client.ObjectKey]*lane{}, byTenant: map[string]int{}, wake: make(chan struct{}, 1),
+		queues: map[client.ObjectKey]*queue{}, byTenant: map[string]int{}, wake: make(chan struct{}, 1),
 		outcomes: stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flotilla_messages_total", Help: "Messages about Events that Alerts asked for, by what became of them: sent, failed, or dropped for lack of room",
 		}, []string{"outcome"})),
@@ -49,13 +49,13 @@ func newOutbox(registry prometheus.Registerer) *outbox {
 
 func (o *outbox) count(outcome string) { o.outcomes.WithLabelValues(outcome).Inc() }
 
-// add puts an Event last in the lane of an Alert.
+// add adds an Event to the queue of an Alert.
 func (o *outbox) add(key client.ObjectKey, e alerting.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	l := o.lanes[key]
+	l := o.queues[key]
 	switch {
-	case l != nil && len(l.events) >= mostOfLane:
+	case l != nil && len(l.events) >= mostOfAlert:
 		o.take(key, l)
 		o.count(dropped)
 	case !o.admits(key.Namespace):
@@ -63,8 +63,8 @@ func (o *outbox) add(key client.ObjectKey, e alerting.Event) {
 		return
 	}
 	if l == nil {
-		l = &lane{}
-		o.lanes[key] = l
+		l = &queue{}
+		o.queues[key] = l
 		o.idle = append(o.idle, key)
 		select {
 		case o.wake <- struct{}{}:
@@ -89,8 +89,8 @@ func (o *outbox) admits(tenant string) bool {
 	return o.waiting < 2*mostWaiting && o.byTenant[tenant] < mostWaiting/tenants
 }
 
-// take removes the first Event of a lane.
-func (o *outbox) take(key client.ObjectKey, l *lane) alerting.Event {
+// take removes the first Event of a queue.
+func (o *outbox) take(key client.ObjectKey, l *queue) alerting.Event {
 	e := l.events[0]
 	l.events = l.events[1:]
 	o.waiting--
@@ -100,7 +100,7 @@ func (o *outbox) take(key client.ObjectKey, l *lane) alerting.Event {
 	return e
 }
 
-// begin returns the lanes that nobody works on; the caller does from here on.
+// begin returns the queues that nobody works on; the caller does from here on.
 func (o *outbox) begin() []client.ObjectKey {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,23 +109,23 @@ func (o *outbox) begin() []client.ObjectKey {
 	return out
 }
 
-// next returns the first Event of a lane; false ends the lane.
+// next returns the first Event of a queue; false ends the queue.
 func (o *outbox) next(key client.ObjectKey) (alerting.Event, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	l := o.lanes[key]
+	l := o.queues[key]
 	if l == nil || len(l.events) == 0 {
-		delete(o.lanes, key)
+		delete(o.queues, key)
 		return alerting.Event{}, false
 	}
 	return o.take(key, l), true
 }
 
-// drop forgets what waits in a lane.
+// drop forgets what waits in a queue.
 func (o *outbox) drop(key client.ObjectKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for l := o.lanes[key]; l != nil && len(l.events) > 0; {
+	for l := o.queues[key]; l != nil && len(l.events) > 0; {
 		o.take(key, l)
 	}
 }

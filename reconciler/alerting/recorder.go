@@ -117,8 +117,8 @@ type intake struct {
 }
 
 const (
-	// settle is how long a start takes until all Alerts are known.
-	settle = 3 * time.Second
+	// startTime is how long a start takes until all Alerts are known.
+	startTime = 3 * time.Second
 	// mostFirst is how many Events are kept until then.
 	mostFirst = 1000
 	// sweepEvery is how often what is known of namespaces is looked through.
@@ -151,8 +151,8 @@ func (i *intake) begin() []alerting.Event {
 	return first
 }
 
-// news reports whether an Event is none like one of the last minutes.
-func (i *intake) news(e alerting.Event, now time.Time) bool {
+// isNew reports whether an Event is none like one of the last minutes.
+func (i *intake) isNew(e alerting.Event, now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if now.Sub(i.swept) >= sweepEvery {
@@ -167,16 +167,16 @@ func (i *intake) news(e alerting.Event, now time.Time) bool {
 		recent = &alerting.Recent{}
 		i.recents[e.InvolvedObject.Namespace] = recent
 	}
-	return recent.News(e, now)
+	return recent.IsNew(e, now)
 }
 
-// take has an Event told by the Alerts that ask for it.
+// take queues an Event for the Alerts that ask for it.
 func (r *Reconciler) take(e alerting.Event) {
 	if r.intake.keeps(e) {
 		return
 	}
 	keys := r.book.selecting(e)
-	if len(keys) == 0 || !r.intake.news(e, r.opts.Clock.Now()) {
+	if len(keys) == 0 || !r.intake.isNew(e, r.opts.Clock.Now()) {
 		return
 	}
 	for _, key := range keys {

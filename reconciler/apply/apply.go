@@ -25,28 +25,26 @@ import (
 	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
-	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
-	"github.com/flotilla-io/flotilla/reconciler/apply/counts"
+	"github.com/flotilla-io/flotilla/reconciler/apply/cascadingdeletion"
+	"github.com/flotilla-io/flotilla/reconciler/apply/clusterprune"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
-	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
-	"github.com/flotilla-io/flotilla/reconciler/apply/exchange"
+	"github.com/flotilla-io/flotilla/reconciler/apply/finalization"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
-	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
-	"github.com/flotilla-io/flotilla/reconciler/apply/outside"
-	"github.com/flotilla-io/flotilla/reconciler/apply/pending"
-	"github.com/flotilla-io/flotilla/reconciler/apply/pruning"
-	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
+	"github.com/flotilla-io/flotilla/reconciler/apply/metrics"
+	"github.com/flotilla-io/flotilla/reconciler/apply/remotecluster"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/suspended"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/apply/target"
-	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
-	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
+	"github.com/flotilla-io/flotilla/reconciler/apply/termination"
+	"github.com/flotilla-io/flotilla/reconciler/apply/transientrefusals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/watches"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 )
@@ -61,6 +59,8 @@ type Builder interface {
 	// Same reports whether the artifact of in holds the same files, as far as the Kustomization reads
 	// them, as the artifact with the digest from, from which it was last built with Input.Keep.
 	Same(ctx context.Context, in builder.Input, from string) (bool, error)
+	// Awaits reports the same of one that may not be applied yet, or that it is as when it was asked before.
+	Awaits(ctx context.Context, in builder.Input, from string) (applied, before bool)
 	// Forget drops what is kept of a Kustomization that is gone.
 	Forget(key client.ObjectKey)
 }
@@ -69,7 +69,7 @@ type Builder interface {
 type Assessor interface {
 	// Assess returns how the objects of a request fare.
 	Assess(ctx context.Context, req health.Request) (health.Assessment, error)
-	remains.Clusters
+	termination.Clusters
 }
 
 // Options tune the loop. The zero value of a field stands for its default.
@@ -80,20 +80,18 @@ type Options struct {
 	Brake *inventory.Brake
 	// Tenancy says who acts for Kustomizations, and what they may refer to.
 	Tenancy tenancy.Rules
-	// Concurrent is how many Kustomizations are reconciled at a time; default 5, at least 2. One
+	// Workers is how many Kustomizations are reconciled at a time; default 5, at least 2. One
 	// namespace gets at most one less, so that no tenant takes all workers.
-	Concurrent int
+	Workers int
 	// Places limit what the runs of all loops do at a time, fairly by tenant; the loop makes its own if nil.
 	Places *places.Places
 	// Metrics is where the loop registers its metrics; nil registers none.
 	Metrics prometheus.Registerer
-	// Secrets are told what each Kustomization knows; nil tells nobody.
+	// Secrets learns what each Kustomization knows; nil for nobody.
 	Secrets *inherited.Known
 	// Applier tunes how sets are applied.
 	Applier applier.Options
 }
-
-const defaultConcurrent = 5
 
 // Deps are what the loop works with.
 type Deps struct {
@@ -112,29 +110,29 @@ type Deps struct {
 	// Events records what happened.
 	Events loop.Recorder
 	// Templates reports which templates others delete, and their labels. If nil, such objects wait for the interval.
-	Templates wakes.Templates
+	Templates watches.Templates
 	// Switches make other loops see a revision as a whole (see docs/design/0009). If nil, they see each write.
 	Switches switchover.Switches
 }
 
 // Reconciler applies Kustomizations. Use New.
 type Reconciler struct {
-	deps        Deps
-	opts        Options
-	before      prerequisites
-	applier     *applier.Applier
-	actors      *actors.Actors
-	lastApplied *lastAppliedStates
-	lastGood    keeper
-	own         kustomizations.Store
-	remover     remover
-	losses      *losses.Counter
-	heritage    *heritage
-	departures  departures
-	switcher    switcher
-	suspended   *suspended.Keeper
-	runs        *runs.Runs
-	counts      counts.Counts
+	deps          Deps
+	opts          Options
+	prerequisites prerequisites
+	applier       *applier.Applier
+	actors        *impersonation.Actors
+	lastApplied   *lastAppliedStates
+	drift         driftCorrector
+	store         kustomizations.Store
+	finalizer     finalizer
+	losses        *cascadingdeletion.Counter
+	successors    *successors
+	pruner        pruner
+	switcher      switcher
+	suspended     *suspended.Keeper
+	runs          *runs.Runs
+	counts        metrics.Counts
 }
 
 // New returns the loop. It errs if the connection's settings are unusable.
@@ -145,43 +143,45 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	if opts.Brake == nil {
 		opts.Brake = ptr.To(inventory.DefaultBrake())
 	}
-	if opts.Concurrent <= 0 {
-		opts.Concurrent = defaultConcurrent
+	if opts.Workers <= 0 {
+		opts.Workers = defaultWorkers
 	}
-	opts.Concurrent = fairqueue.Workers(opts.Concurrent)
+	opts.Workers = fairqueue.Workers(opts.Workers)
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
 	}
-	actors, err := actors.New(deps.Hub, deps.Live, deps.Config, opts.Tenancy)
+	actors, err := impersonation.New(deps.Hub, deps.Live, deps.Config, opts.Tenancy)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := losses.New(deps.Live, deps.Config)
+	lost, err := cascadingdeletion.New(deps.Live, deps.Config)
 	if err != nil {
 		return nil, err
 	}
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
 	own := kustomizations.New(deps.Hub, deps.Live, opts.Clock)
-	successors := newHeritage(deps, opts.Tenancy, actors, own)
+	successors := newSuccessors(deps, opts.Tenancy, actors, own)
 	targets := target.New(deps.Hub.Scheme(), deps.Egress, opts.Applier)
-	left := remains.New(deps.Assessor, deps.Live, deps.Hub.RESTMapper())
+	groups := switchover.New(deps.Hub, deps.Live, successors.siblings, siblings.Builds{Builder: deps.Builder}.Differs, opts.Clock)
+	left := termination.New(deps.Assessor, deps.Live, deps.Hub.RESTMapper())
+	pruner := pruner{assessor: deps.Assessor, applier: applier, actors: actors, clusters: clusterprune.New(deps.Hub), remains: left}
 	return &Reconciler{
-		deps:        deps,
-		opts:        opts,
-		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub), limits: limits.New(deps.Hub, opts.Tenancy), targets: targets},
-		applier:     applier,
-		actors:      actors,
-		lastApplied: newLastAppliedStates(opts.Clock),
-		lastGood:    keeper{Keeper: lastgood.New(deps.Builder, applier), actors: actors, pending: pending.New(deps.Hub), clock: opts.Clock},
-		own:         own,
-		remover:     remover{endings.New(endings.Deps{Applier: applier, Actors: actors, Siblings: successors.siblings, Losses: lost, Brake: *opts.Brake, Live: deps.Live}), outside.Remover{Targets: targets, Actors: actors, Live: deps.Live}, deps.Events},
-		losses:      lost,
-		heritage:    successors,
-		departures:  departures{assessor: deps.Assessor, applier: applier, actors: actors, pruner: pruning.New(deps.Hub), remains: left},
-		switcher:    switcher{switches: deps.Switches, exchanges: exchange.New(deps.Hub, deps.Live, successors.siblings, wanted.Builds{Builder: deps.Builder}.Differs, opts.Clock), own: own, applier: applier, actors: actors, heritage: successors, clock: opts.Clock},
-		suspended:   suspended.New(own, left),
-		runs:        runs.New(),
-		counts:      counts.New(opts.Metrics, opts.Clock),
+		deps:          deps,
+		opts:          opts,
+		prerequisites: prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub), limits: limits.New(deps.Hub, opts.Tenancy), targets: targets},
+		applier:       applier,
+		actors:        actors,
+		lastApplied:   newLastAppliedStates(opts.Clock),
+		drift:         driftCorrector{Restorer: lastgood.New(deps.Builder, applier), actors: actors, owed: debtor{pruner, successors}, pending: transientrefusals.New(deps.Hub), clock: opts.Clock},
+		store:         own,
+		finalizer:     finalizer{finalization.New(finalization.Deps{Applier: applier, Actors: actors, Siblings: successors.siblings, Losses: lost, Brake: *opts.Brake, Live: deps.Live, Retirements: switchover.NewRetirements(groups, deps.Templates), Switches: deps.Switches}), remotecluster.Remover{Targets: targets, Actors: actors, Live: deps.Live}, deps.Events},
+		losses:        lost,
+		successors:    successors,
+		pruner:        pruner,
+		switcher:      switcher{switches: deps.Switches, groups: groups, store: own, applier: applier, actors: actors, successors: successors, clock: opts.Clock},
+		suspended:     suspended.New(own, left),
+		runs:          runs.New(),
+		counts:        metrics.New(opts.Metrics, opts.Clock),
 	}, nil
 }
 
@@ -200,7 +200,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *runs.Run) (reconcile.Result, error) {
-	ks, found, err := r.own.Read(ctx, req.NamespacedName)
+	ks, found, err := r.store.Read(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -217,7 +217,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		return r.suspended.Keep(ctx, ks)
 	}
 	r.suspended.Forget(req.NamespacedName)
-	if ks, err = r.own.Protect(ctx, ks); err != nil {
+	if ks, err = r.store.AddFinalizer(ctx, ks); err != nil {
 		return reconcile.Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(ks.GetTimeout(), longestRun))
@@ -226,31 +226,34 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.opts.Clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
 	r.opts.Secrets.Learn(ks, &s.last.secrets)
 	next, err := loop.Run(ctx, s,
-		r.before.findSource,
-		identify(r.actors, r.applier),
-		recognise,
-		r.before.refuse,
-		fresh(computing(r.awaitDependencies)),
-		fresh(computing(r.compare)),
-		fresh(computing(stagemetrics.Phases(r.counts.Build, r.build))),
-		r.outside,
-		fresh(stagemetrics.Phases(r.counts.Apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, r.remover.moved, computing(r.switcher.begin), r.apply, r.switcher.finish, r.departures.bring)),
-		r.departures.depart,
-		computing(r.assess),
-		computing(r.departures.replace),
-		r.departures.prune,
-		r.departures.outlast,
-		r.heritage.await,
-		healthy,
+		r.prerequisites.findSource,
+		impersonate(r.actors, r.applier),
+		checkLastApplied,
+		r.prerequisites.validate,
+		whenDue(withSlot(r.awaitDependencies)),
+		whenDue(withSlot(r.skipUnchanged)),
+		whenDue(withSlot(stagemetrics.Phases(r.counts.Build, r.build))),
+		r.applyToRemoteCluster,
+		whenDue(stagemetrics.Phases(r.counts.Apply,
+			withSlot(r.observe), r.dryRun, withSlot(r.successors.refuseSharedObjects), withSlot(r.successors.planPrune), r.guardDeletions,
+			r.finalizer.reportLeftBehind, withSlot(r.switcher.recordInventory), r.apply, r.switcher.complete, r.pruner.restoreToClusters,
+		)),
+		r.pruner.findPendingPrune,
+		withSlot(r.assessHealth),
+		withSlot(r.pruner.assessReplacement),
+		r.pruner.prune,
+		r.pruner.findTerminating,
+		r.successors.awaitHandover,
+		reportHealth,
 	)
 	if err != nil && (runs.Superseded(ctx) || errors.Is(err, kustomizations.ErrChanged)) {
-		return reconcile.Result{}, err // nobody is told of that: Reconcile has it run again
+		return reconcile.Result{}, err // no Event: Reconcile has it run again
 	}
 	if s.yields && err == nil {
 		return reconcile.Result{RequeueAfter: next.After, Priority: ptr.To(lastInLine)}, nil
 	}
-	err = s.clean(r.lastGood.judge(ctx, s, r.lastGood.keep(ctx, s, err)), reasonFailed)
-	if err := r.conclude(ctx, s, err); err != nil {
+	err = s.clean(r.drift.awaitIfTransient(ctx, s, r.drift.correct(ctx, s, err)), reasonFailed)
+	if err := r.recordStatus(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
 	result, err := loop.Result(s.last.nextCheck(next, err, r.opts.Clock.Now()))
@@ -277,12 +280,12 @@ type state struct {
 	desired []inventory.Entry
 	diff    difference
 	seen    applier.Observed
-	actor   actors.Actor
+	actor   impersonation.Actor
 	plan    applier.Plan
-	leaving leaving
+	stale   stale
 	waiting wait // what the health check still waits for
 
-	switched switched
+	switchover switchProgress
 }
 
 // built identifies the objects that a revision was built to: their digest, and their size in bytes of JSON.
@@ -293,18 +296,19 @@ type built struct {
 
 // standing says how the revision of a run compares with what was applied before.
 type standing struct {
-	current     bool // the revision is applied already, and no check for drift is due
-	sameContent bool // the revision is a new one, but its files that count here are those of the one before
-	// unchanged says the same of a revision that is not tried yet, as the run waits for a dependency.
-	unchanged bool
-	drift     bool // the revision is applied already, and a check for drift is due, or an object is known to be gone
-	writes    extent
-	tried     bool // its build was begun
-	yields    bool // the revision changes nothing here: the run ends, and is repeated behind others (lastInLine)
-	// kept says what was brought back of the revision before, while this one is refused; empty for nothing. taken are
+	current       bool // the revision is applied already, and no check for drift is due
+	sameContent   bool // the revision is a new one, but its files that count here are those of the one before
+	unchanged     bool // the same of one that is not tried yet, as the run waits for a dependency
+	waitsAsBefore bool // not unchanged, but the same as the one that began to wait
+	drift         bool // the revision is applied already, and a check for drift is due, or an object is known to be gone
+	writes        extent
+	tried         bool // its build was begun
+	yields        bool // the revision changes nothing here: the run ends, and is repeated behind others (lastInLine)
+	// driftCorrected says what was brought back of the revision before, while this one is refused; empty for nothing. taken are
 	// objects of that revision, or of what is leaving, that other Kustomizations own by now.
-	kept  string
-	taken []inventory.ID
+	driftCorrected string
+	taken          []inventory.ID
+	owed           owed // what went, while this one is refused, that the revision before had dropped
 	// omitted lists what is not applied as the files have it.
 	omitted omissions.List
 }
@@ -325,33 +329,33 @@ type difference struct {
 	at    target.Target // the hub, or the cluster of spec.kubeConfig
 }
 
-// leaving is what the Kustomization owns and its revision does not hold any more.
-type leaving struct {
-	siblings.Leaving
-	// kept are the objects that nobody wants any more, and that stay until what replaces them is applied; clusters
+// stale is what the Kustomization owns and its revision does not hold any more.
+type stale struct {
+	siblings.Handover
+	// retained are the objects that nobody wants any more, and that stay until what replaces them is applied; clusters
 	// in which it is (replaced) may remove them earlier. unreplaced says that the replacement is not applied everywhere
 	// yet, where the run does not wait for health. nowhere names what of it never will be, as no policy carries it.
-	kept       []inventory.Entry
+	retained   []inventory.Entry
 	replaced   rollup.Replaced
 	unreplaced bool
 	nowhere    string
 	// known says that the run has found out what leaves; refused that the brake refused to delete any of it.
 	known, refused bool
-	// beneath are the objects that leave with a Kustomization that leaves, by that Kustomization.
-	beneath map[inventory.ID][]inventory.ID
+	// descendants are the objects that leave with a Kustomization that leaves, by that Kustomization.
+	descendants map[inventory.ID][]inventory.ID
 	// undecided is, for a Kustomization that is being deleted, what others were to take over.
 	undecided []inventory.ID
-	// left is what members still run of what left this revision, or an earlier one.
-	left remains.Found
+	// terminating is what members still run of what left this revision, or an earlier one.
+	terminating termination.Found
 }
 
 // all returns the entries that left the revision and that the Kustomization still owns.
-func (l leaving) all() []inventory.Entry {
-	return slices.Concat(l.Deleted, l.Staying(), l.kept)
+func (l stale) all() []inventory.Entry {
+	return slices.Concat(l.Deleted, l.Staying(), l.retained)
 }
 
-// fresh skips a phase for a revision that is applied already, unless a check for drift is due.
-func fresh(phase loop.Phase[state]) loop.Phase[state] {
+// whenDue skips a phase for a revision that is applied already, unless a check for drift is due.
+func whenDue(phase loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {
 		if s.current {
 			return loop.Next{}, nil
@@ -360,8 +364,8 @@ func fresh(phase loop.Phase[state]) loop.Phase[state] {
 	}
 }
 
-// computing makes a phase wait for one of the few places of its tenant to compute in.
-func computing(phase loop.Phase[state]) loop.Phase[state] {
+// withSlot makes a phase wait for one of the few places of its tenant to compute in.
+func withSlot(phase loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {
 		ctx, leave, err := places.Compute(ctx)
 		if err != nil {
@@ -376,19 +380,19 @@ func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.lastApplied.forget(key)
 	r.opts.Secrets.Forget(key)
 	r.applier.Forget(key)
-	r.before.targets.Forget(key)
-	r.heritage.siblings.Forget(key)
+	r.prerequisites.targets.Forget(key)
+	r.successors.siblings.Forget(key)
 	r.deps.Builder.Forget(key)
-	r.own.Forget(key)
+	r.store.Forget(key)
 	r.suspended.Forget(key)
-	r.lastGood.pending.Forget(key)
+	r.drift.pending.Forget(key)
 	r.switcher.end(ctx, key, nil)
 }
 
-// conclude writes the outcome of a run to the status, if that differs, and emits the events.
-func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
+// recordStatus writes the outcome of a run to the status, if that differs, and emits the events.
+func (r *Reconciler) recordStatus(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
-	s.last.conclude(s, outcome, r.opts.Clock.Now())
+	s.last.record(s, outcome, r.opts.Clock.Now())
 	_, leave, full := places.Compute(ctx) // a run that timed out gets no place, and reports its outcome all the same
 	after := s.ks.DeepCopy()
 	after.Status = statusOf(s, outcome, r.opts.Clock.Now())
@@ -402,18 +406,18 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 		ctx = turn
 		defer leave()
 	}
-	if err := r.own.Publish(ctx, s.ks, after); err != nil {
+	if err := r.store.PatchStatus(ctx, s.ks, after); err != nil {
 		if s.waiting.assessed {
 			doubt(s.last, true)
 		}
 		return err
 	}
-	if s.switched.done {
-		r.switcher.end(ctx, s.owner, s.leaving.Staying())
+	if s.switchover.done {
+		r.switcher.end(ctx, s.owner, s.stale.Staying())
 	}
 	for _, e := range eventsOf(s, after, outcome) {
 		message := s.hide(e.message)
-		r.deps.Events.Event(kustomizations.Told(after, s.source.revision, s.source.origin), e.kind, e.reason, message)
+		r.deps.Events.Event(kustomizations.ForEvents(after, s.source.revision, s.source.origin), e.kind, e.reason, message)
 		log.FromContext(ctx).Info(message, "reason", e.reason, "revision", s.source.revision)
 	}
 	s.ks = after

@@ -22,4 +22,32 @@
 // only those that changed since they were last compared are sent to the server
 // for a dry run, and only those that differ are written. A status is written
 // when it changes.
+//
+// Its parts, in the order in which a run asks them:
+//
+//	watches            which change starts a run of which Kustomization
+//	intervals          when the next run is due without one
+//	kustomizations     reads Kustomizations; writes their finalizers and statuses
+//	suspended          what is said of one that is suspended
+//	impersonation      who acts for it
+//	limits             how much a namespace may have
+//	dependencies       whether what it depends on is ready
+//	builder            from the files of an artifact to objects
+//	undecrypted        why files are not decrypted
+//	target             connects to the cluster of spec.kubeConfig,
+//	remotecluster      and decides what may be deleted there
+//	applier            reads, checks, writes and deletes objects
+//	siblings           who else of the source wants an object
+//	riskyedits         edits of policies and Clusters that look like a mistake
+//	cascadingdeletion  what goes along with what is removed
+//	switchover         what clusters must see as a whole, and with whom
+//	observation        reads what is judged,
+//	health             and judges it, on the hub and in members
+//	clusterprune       in which clusters what left may go before it goes everywhere
+//	termination        what is still being deleted
+//	finalization       whether a deleted Kustomization may go
+//	transientrefusals  which refusals pass by themselves
+//	lastgood           keeps the last good revision while a newer one is refused
+//	recreatebackoff    when what somebody else deleted is created again
+//	metrics            counts all that
 package apply

@@ -22,7 +22,7 @@ type answering struct {
 }
 
 func (a *answering) Assess(_ context.Context, req health.Request) (health.Assessment, error) {
-	a.asked = append(a.asked, req.Settled)
+	a.asked = append(a.asked, req.Unchanged)
 	return health.Assessment{Uncounted: []string{"west"}, Verdicts: a.verdicts}, a.err
 }
 
@@ -52,7 +52,7 @@ func TestDoubt(t *testing.T) {
 			assessor := &answering{err: tc.err}
 			r := &Reconciler{deps: Deps{Assessor: assessor}, applier: applier.New(nil, nil, applier.Options{})}
 			s := tc.state
-			if _, err := r.assess(t.Context(), s); !errors.Is(err, tc.err) {
+			if _, err := r.assessHealth(t.Context(), s); !errors.Is(err, tc.err) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.asked, assessor.asked); diff != "" {
@@ -91,7 +91,7 @@ func TestASilentClusterIsLookedAtAgainSoon(t *testing.T) {
 			tc.state.ks.Spec.Wait, tc.state.desired = true, nil // so that no object has to be read
 			assessor := &answering{verdicts: []health.Verdict{{ID: configID("a"), State: rollup.Unknown, Reason: "west: unreachable"}}}
 			r := &Reconciler{deps: Deps{Assessor: assessor}, applier: applier.New(nil, nil, applier.Options{})}
-			next, err := r.assess(t.Context(), tc.state)
+			next, err := r.assessHealth(t.Context(), tc.state)
 			if err != nil || next.After != tc.again || !tc.state.waiting.silent {
 				t.Errorf("again after %s, want %s: silent %t, %v", next.After, tc.again, tc.state.waiting.silent, err)
 			}

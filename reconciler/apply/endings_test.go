@@ -149,10 +149,10 @@ func TestARenameThatEndsNowhere(t *testing.T) {
 				w.t.Fatal(err)
 			}
 			allow := `or allow it with the annotation kustomize.flotilla.io/allow-prune: "kustomization/` + w.namespace + `/inner"`
-			look := 0
+			reads := 0
 			w.until("it says what lets it go without a source", func() (bool, string) {
-				look++
-				w.annotate("inner", "look", strconv.Itoa(look))
+				reads++
+				w.annotate("inner", "look", strconv.Itoa(reads))
 				message := w.ends("inner", inventory.ReasonPruneBlocked)
 				return strings.HasSuffix(message, allow), message
 			})
@@ -195,15 +195,15 @@ func TestARenameThatEndsNowhere(t *testing.T) {
 
 // delayed delays lists of a Kustomization's objects until they are released.
 type delayed struct {
-	inner http.RoundTripper
-	of    string
-	held  chan struct{} // closed to release the lists
+	inner   http.RoundTripper
+	of      string
+	release chan struct{} // closed to release the lists
 }
 
 func (d delayed) RoundTrip(req *http.Request) (*http.Response, error) {
 	if strings.Contains(req.URL.Query().Get("labelSelector"), "/name="+d.of+",") {
 		select {
-		case <-d.held:
+		case <-d.release:
 		case <-req.Context().Done():
 			return nil, req.Context().Err()
 		}
@@ -222,9 +222,9 @@ func TestTheNextCommitComesBeforeAnEnd(t *testing.T) {
 	w.ready("inner", first)
 	t.Cleanup(func() { w.remove("inner"); w.remove("shop") })
 	want := w.uids("a", "b")
-	held := make(chan struct{})
+	release := make(chan struct{})
 	w.stop()
-	w.wrap = func(inner http.RoundTripper) http.RoundTripper { return delayed{inner, "inner", held} }
+	w.wrap = func(inner http.RoundTripper) http.RoundTripper { return delayed{inner, "inner", release} }
 	w.opts.Places = places.New(places.Options{Alone: 8, Shared: 8}) // a delayed request keeps its place
 	w.start()
 	files["app/child.yaml"] = strings.Replace(child("shop", "inner"), "prune: true", stuck["it is suspended"], 1)
@@ -233,7 +233,7 @@ func TestTheNextCommitComesBeforeAnEnd(t *testing.T) {
 	delete(files, "app/child.yaml")
 	dropped := w.commit(files)
 	w.ready("web", dropped)
-	close(held)
+	close(release)
 	w.ends("inner", inventory.ReasonPruneBlocked)
 	if diff := cmp.Diff(want, w.uids("a", "b")); diff != "" {
 		t.Errorf("the objects (-before +after):\n%s", diff)

@@ -25,13 +25,17 @@ type notice struct{ kind, reason, message string }
 // corrected, and for what is omitted. An outcome like the last one yields none.
 func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
 	notices := transitionOf(s, after, outcome)
-	if changes := s.last.changes(); changes != "" && putBack(s, outcome) {
-		drift := notice{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}
+	if changes := s.last.changes(); changes != "" && correctedDrift(s, outcome) {
+		drift := notice{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + deletedRepeatedly(s)}
 		notices = append([]notice{drift}, notices...)
 	}
-	if s.kept != "" {
+	if s.driftCorrected != "" {
 		notices = append(notices, notice{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + lastgood.In(s.ks.Status).Revision +
-			", which stays while " + s.source.revision + " is not applied: " + s.kept})
+			", which stays while " + s.source.revision + " is not applied: " + s.driftCorrected})
+	}
+	if s.owed.deleted != "" {
+		notices = append(notices, notice{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + lastgood.In(s.ks.Status).Revision +
+			", which stays while " + s.source.revision + " is not applied: " + s.owed.deleted})
 	}
 	if text := omitted(s); text != "" {
 		notices = append(notices, notice{corev1.EventTypeWarning, applier.ReasonOmitted, "Not applied of revision " + s.source.revision + ": " + text})
@@ -39,14 +43,14 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 	return notices
 }
 
-// putBack reports whether the changes of a run corrected drift: it applied a revision that this generation of the
+// correctedDrift reports whether the changes of a run corrected drift: it applied a revision that this generation of the
 // Kustomization had applied before, from the same artifact. Health is reported later.
-func putBack(s *state, outcome *loop.Error) bool {
-	return stands(outcome) && !s.last.did.Anew && s.ks.Status.LastAppliedRevision == s.source.revision && s.ks.Status.ObservedGeneration == s.ks.Generation && len(inventory.Leaving(s.ks.Status)) == 0
+func correctedDrift(s *state, outcome *loop.Error) bool {
+	return isApplied(outcome) && !s.last.did.Anew && s.ks.Status.LastAppliedRevision == s.source.revision && s.ks.Status.ObservedGeneration == s.ks.Generation && len(inventory.Leaving(s.ks.Status)) == 0
 }
 
-// again returns a text about what others have deleted again and again; empty for nothing.
-func again(s *state) string {
+// deletedRepeatedly returns a text about what others have deleted again and again; empty for nothing.
+func deletedRepeatedly(s *state) string {
 	s.last.mu.Lock()
 	defer s.last.mu.Unlock()
 	return s.last.returns.Message()
@@ -69,7 +73,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 		return nil
 	case outcome != nil && s.source.revision == "" && outcome.Reason == meta.ArtifactFailedReason:
 		return nil // the source's loop emits events about its faults; the condition shows that this one waits for it
-	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver && len(s.leaving.Undecided) == 0):
+	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver && len(s.stale.Undecided) == 0):
 		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
 	case outcome != nil:
 		return []notice{{corev1.EventTypeWarning, outcome.Reason, is.Message}}
@@ -79,7 +83,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 		return nil
 	}
 	changes := s.last.changes()
-	if putBack(s, outcome) {
+	if correctedDrift(s, outcome) {
 		changes = "" // reported by an event of its own
 	}
 	heard := was != nil && was.Reason == health.ReasonClusterSilent
@@ -96,7 +100,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + s.source.revision + ": " + changes}}
 	case changes != "":
-		return []notice{{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}}
+		return []notice{{corev1.EventTypeNormal, applier.ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + deletedRepeatedly(s)}}
 	default:
 		return nil
 	}

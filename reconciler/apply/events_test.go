@@ -14,11 +14,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestNothingIsToldTwice: an outcome is reported by an event once, however many runs have the same one, and whether or
+// TestNothingIsReportedTwice: an outcome is reported by an event once, however many runs have the same one, and whether or
 // not the memory between them was lost.
-func TestNothingIsToldTwice(t *testing.T) {
+func TestNothingIsReportedTwice(t *testing.T) {
 	boom := errors.New("boom")
-	leaves := func(s *state) { s.leaving.kept = []inventory.Entry{{ID: configID("d"), Version: "v1"}} }
+	leaves := func(s *state) { s.stale.retained = []inventory.Entry{{ID: configID("d"), Version: "v1"}} }
 	for name, tc := range map[string]struct {
 		outcome error
 		change  func(*state)
@@ -51,7 +51,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 					if tc.change != nil {
 						tc.change(s)
 					}
-					s.last.conclude(s, outcome, noon)
+					s.last.record(s, outcome, noon)
 					after := s.ks.DeepCopy()
 					after.Status = statusOf(s, outcome, noon)
 					events += len(eventsOf(s, after, outcome))
@@ -65,9 +65,9 @@ func TestNothingIsToldTwice(t *testing.T) {
 	}
 }
 
-// TestALostClusterIsTold: when health is not known any more there is one Event, and one when it is known again, also where the
+// TestALostClusterIsReported: when health is not known any more there is one Event, and one when it is known again, also where the
 // revision did not change.
-func TestALostClusterIsTold(t *testing.T) {
+func TestALostClusterIsReported(t *testing.T) {
 	status, last := run().ks.Status, run().last
 	var got []notice
 	for _, silent := range []bool{false, true, true, false, false} {
@@ -76,7 +76,7 @@ func TestALostClusterIsTold(t *testing.T) {
 		if silent {
 			s.waiting.text, s.waiting.silent = "health is not known: west: unreachable since then", true
 		}
-		s.last.conclude(s, nil, noon)
+		s.last.record(s, nil, noon)
 		after := s.ks.DeepCopy()
 		after.Status = statusOf(s, nil, noon)
 		got = append(got, eventsOf(s, after, nil)...)
@@ -93,9 +93,9 @@ func TestALostClusterIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeKeptIsNoNews: drift is corrected only when a check is due, but every run with a refused revision
+// TestWhatCannotBeKeptIsNoChange: drift is corrected only when a check is due, but every run with a refused revision
 // repeats why it could not be.
-func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
+func TestWhatCannotBeKeptIsNoChange(t *testing.T) {
 	last := &lastApplied{}
 	refusal := loop.Waiting(siblings.ReasonSharedObject, 1, errors.New("it stands in two"))
 	message := func() string {
@@ -117,7 +117,7 @@ func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
 	if got := message(); got != "it stands in two" {
 		t.Errorf("for the reason of the refusal itself: %q", got)
 	}
-	if err := (keeper{}).keep(t.Context(), s, nil); err != nil || last.unkept != nil {
+	if err := (driftCorrector{}).correct(t.Context(), s, nil); err != nil || last.unkept != nil {
 		t.Errorf("once nothing is refused: %v, %v", err, last.unkept)
 	}
 	s.ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.AppliedKey: "1 sha256:old " + oldRevision + " 7"}}}
@@ -126,7 +126,7 @@ func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
 		1: "it stands in two", // the path is another one by now
 	} {
 		last.unkept, last.unkeptBy = errors.New("spec.path: not found"), generation
-		if err := (keeper{}).keep(t.Context(), s, refusal); err == nil || err.Error() != want {
+		if err := (driftCorrector{}).correct(t.Context(), s, refusal); err == nil || err.Error() != want {
 			t.Errorf("found by generation %d of 2: %v, want %s", generation, err, want)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/runs"
-	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
-	"github.com/flotilla-io/flotilla/reconciler/apply/outside"
+	"github.com/flotilla-io/flotilla/reconciler/apply/finalization"
+	"github.com/flotilla-io/flotilla/reconciler/apply/remotecluster"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // goneAfter is the pause between looks at whether deleted objects are gone.
@@ -26,7 +26,7 @@ const goneAfter = time.Second
 // finalize deletes what a Kustomization owns, where its deletion policy says so, and then removes its finalizer.
 func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(ks)
-	if !switching.HandsOver(ks) {
+	if !revisiongate.HandsOver(ks) {
 		r.switcher.end(ctx, key, nil)
 	}
 	if !controllerutil.ContainsFinalizer(ks, kustomizev1.KustomizationFinalizer) {
@@ -35,13 +35,13 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	if inventory.Deletes(ks) {
 		s := &state{ks: ks, owner: key, now: r.opts.Clock.Now(), last: r.lastApplied.of(key)}
 		r.opts.Secrets.Learn(ks, &s.last.secrets)
-		gone, err := r.remover.end(ctx, s)
+		gone, err := r.finalizer.deleteObjects(ctx, s)
 		if err != nil && runs.Superseded(ctx) {
 			return reconcile.Result{}, err
 		}
 		if err != nil {
 			err = loop.As(s.clean(err, meta.PruneFailedReason), meta.PruneFailedReason)
-			if err := r.conclude(ctx, s, err); err != nil {
+			if err := r.recordStatus(ctx, s, err); err != nil {
 				return reconcile.Result{}, err
 			}
 			return loop.Result(loop.Next{}, err)
@@ -60,29 +60,29 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	return reconcile.Result{}, nil
 }
 
-// remover deletes what a deleted Kustomization applied, and emits events about what stays.
-type remover struct {
-	endings.Remover
-	outside outside.Remover
+// finalizer deletes what a deleted Kustomization applied, and emits events about what stays.
+type finalizer struct {
+	finalization.Remover
+	outside remotecluster.Remover
 	events  loop.Recorder
 }
 
-// end deletes what a Kustomization applied. False means that some of it is still there.
-func (r remover) end(ctx context.Context, s *state) (bool, error) {
+// deleteObjects deletes what a Kustomization applied. False means that some of it is still there.
+func (r finalizer) deleteObjects(ctx context.Context, s *state) (bool, error) {
 	ends := r.End
 	if inventory.PlaceOf(s.ks.Status) != (inventory.Place{}) {
 		ends = r.outside.End
 	}
-	s.last.waitsForSiblings(inventory.SourceOf(s.ks), true)
+	s.last.setAwaitedSource(inventory.SourceOf(s.ks), true)
 	ending, err := ends(ctx, s.ks, s.now)
-	s.actor, s.source.revision, s.leaving.undecided = ending.Actor, ending.Revision, ending.Undecided
+	s.actor, s.source.revision, s.stale.undecided = ending.Actor, ending.Revision, ending.Undecided
 	for _, n := range ending.Notices(s.ks) {
 		r.emit(ctx, s, n)
 	}
 	return ending.Gone, err
 }
 
-func (r remover) emit(ctx context.Context, s *state, n endings.Notice) {
+func (r finalizer) emit(ctx context.Context, s *state, n finalization.Notice) {
 	message := s.hide(n.Message)
 	r.events.Event(s.ks, n.Type, n.Reason, message)
 	log.FromContext(ctx).Info(message, "reason", n.Reason)

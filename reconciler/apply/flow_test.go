@@ -414,6 +414,19 @@ func TestACommitThatChangesNothingHereIsNotTried(t *testing.T) {
 	}
 	changed := w.commit(map[string]string{"base/x.yaml": "kind: (", "app/x.yaml": configMaps(2)})
 	w.awaitReason("app", changed, meta.DependencyNotReadyReason)
+	for i, broken := range []string{"kind: [", "kind: {"} { // what waits with a change of an earlier commit has not tried this one
+		revision := w.commit(map[string]string{"base/x.yaml": broken, "app/x.yaml": configMaps(2)})
+		w.awaitReason("base", revision, meta.BuildFailedReason)
+		asked := fmt.Sprint("after ", changed, " ", i)
+		w.annotate("app", meta.ReconcileRequestAnnotation, asked)
+		w.until("the commit looked at", func() (bool, string) {
+			handled := w.get("app").Status.LastHandledReconcileAt
+			return handled == asked, handled
+		})
+		if got := w.get("app").Status.LastAttemptedRevision; got != changed {
+			t.Errorf("commit %d after the one that changes it: %s is tried, want %s", i, got, changed)
+		}
+	}
 	mended := w.commit(map[string]string{"base/x.yaml": base, "app/x.yaml": configMaps(1)})
 	w.ready("app", mended)
 }

@@ -2,34 +2,31 @@ package apply
 
 import (
 	"context"
-	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
-	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/descendants"
+	"github.com/flotilla-io/flotilla/reconciler/apply/cascadingdeletion"
+	"github.com/flotilla-io/flotilla/reconciler/apply/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
-	"github.com/flotilla-io/flotilla/reconciler/apply/sharing"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
-	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// heritage decides which objects that leave a Kustomization are taken over by others of its source.
-type heritage struct {
+// successors decides which objects that leave a Kustomization are taken over by others of its source.
+type successors struct {
 	hub, live client.Reader
 	siblings  *siblings.Index
-	own       kustomizations.Store
+	store     kustomizations.Store
 }
 
-func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors, own kustomizations.Store) *heritage {
-	builds := wanted.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}
-	return &heritage{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds.Wants, wanted.Eligible(rules)), own: own}
+func newSuccessors(deps Deps, rules tenancy.Rules, actors *impersonation.Actors, own kustomizations.Store) *successors {
+	builds := siblings.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}
+	return &successors{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds.Wants, siblings.EligibleBy(rules)), store: own}
 }
 
 // artifact returns the artifact that a run applies.
@@ -37,12 +34,12 @@ func (s *state) artifact() siblings.Artifact {
 	return siblings.Artifact{Source: s.source.Source, Digest: s.source.digest, Revision: s.source.revision}
 }
 
-// share refuses a revision with objects that other Kustomizations of the source hold at the same revision: two owners
+// refuseSharedObjects refuses a revision with objects that other Kustomizations of the source hold at the same revision: two owners
 // would overwrite each other's labels. It also finds out which objects that are left as they are get our labels.
-func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
+func (h *successors) refuseSharedObjects(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.WantsOf(s.desired, s.objects))
-	s.last.waitsForSiblings(s.source.Source, true)
-	found, err := sharing.Find(ctx, h.siblings, sharing.Query{Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Added: s.diff.Added})
+	s.last.setAwaitedSource(s.source.Source, true)
+	found, err := siblings.FindShared(ctx, h.siblings, siblings.SharedQuery{Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Added: s.diff.Added})
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -53,26 +50,30 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	if len(found.Shared) > 0 {
 		return loop.Next{}, loop.Waiting(siblings.ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
 	}
-	s.last.waitsForSiblings(s.source.Source, false)
+	s.last.setAwaitedSource(s.source.Source, false)
 	return loop.Next{}, nil
 }
 
-// leave finds out what a revision deletes, and what siblings take over instead.
-func (h *heritage) leave(ctx context.Context, s *state) (loop.Next, error) {
-	if s.leaving.known = true; !s.ks.Spec.Prune {
+// planPrune finds out what a revision deletes, and what siblings take over instead.
+func (h *successors) planPrune(ctx context.Context, s *state) (loop.Next, error) {
+	if s.stale.known = true; !s.ks.Spec.Prune {
 		return loop.Next{}, nil
 	}
+	doomed := applier.Prunable(s.diff.Removed, s.seen)
+	if err := siblings.AwaitParent(ctx, h.siblings, s.ks, s.artifact(), doomed); err != nil {
+		return loop.Next{}, err
+	}
 	var err error
-	if s.leaving.beneath, err = descendants.Of(ctx, h.live, s.owner, s.diff.Removed); err == nil {
-		s.leaving.Leaving, err = h.split(ctx, s, s.artifact(), applier.Prunable(s.diff.Removed, s.seen))
+	if s.stale.descendants, err = cascadingdeletion.Descendants(ctx, h.live, s.owner, s.diff.Removed); err == nil {
+		s.stale.Handover, err = h.splitStale(ctx, s, s.artifact(), doomed)
 	}
 	return loop.Next{}, err
 }
 
-func (h *heritage) split(ctx context.Context, s *state, at siblings.Artifact, doomed []inventory.Entry) (siblings.Leaving, error) {
+func (h *successors) splitStale(ctx context.Context, s *state, at siblings.Artifact, doomed []inventory.Entry) (siblings.Handover, error) {
 	answer, err := h.siblings.Ask(ctx, siblings.Query{Of: s.ks, At: at, Objects: doomed, Upcoming: siblings.ChildrenIn(s.objects), Going: siblings.KeysIn(doomed)})
 	if err != nil {
-		return siblings.Leaving{}, err
+		return siblings.Handover{}, err
 	}
 	out := siblings.Of(doomed, answer, s.allowance(at.Revision, doomed), at.Revision)
 	out.Within = s.sees()
@@ -93,36 +94,32 @@ func (s *state) allowance(revision string, doomed []inventory.Entry) inventory.A
 	return inventory.AllowanceOf(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.allows, revision).Among(s.diff.owned, s.desired, doomed)
 }
 
-// kept returns a function that returns what others of the source take over of a child Kustomization's inventory when
+// takenOver returns a function that returns what others of the source take over of a child Kustomization's inventory when
 // the revision removes the child. It considers the Kustomizations that the revision holds and those it removes.
-func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
+func (h *successors) takenOver(s *state) func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
 	return func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
-		return h.siblings.Kept(ctx, child, owned, siblings.ChildrenIn(s.objects), siblings.KeysIn(s.leaving.Deleted))
+		return h.siblings.Kept(ctx, child, owned, siblings.ChildrenIn(s.objects), siblings.KeysIn(s.stale.Deleted))
 	}
 }
 
 // handsOver reports whether the entry is a Kustomization that the revision removes and from which others of its
 // source take something over: they cannot be healthy before it is gone. It records these objects in the child's
 // status, so that they are not deleted along with the child, even if the next revision does not hold them any more.
-func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (bool, error) {
+func (h *successors) handsOver(ctx context.Context, s *state, e inventory.Entry) (bool, error) {
 	keys := siblings.KeysIn([]inventory.Entry{e})
 	if len(keys) == 0 {
 		return false, nil
 	}
-	return h.own.Bequeath(ctx, keys[0], h.kept(s))
+	return h.store.RecordTakenOver(ctx, keys[0], h.takenOver(s))
 }
 
-// handoverPoll is the pause before looking again whether a sibling has taken what it wants, in case the
-// watch missed it.
-const handoverPoll = 5 * time.Second
-
-// await sets the time of the next run if siblings have yet to take something over.
-func (h *heritage) await(_ context.Context, s *state) (loop.Next, error) {
-	if !s.leaving.Waits() {
+// awaitHandover sets the time of the next run if siblings have yet to take something over.
+func (h *successors) awaitHandover(_ context.Context, s *state) (loop.Next, error) {
+	if !s.stale.Waits() {
 		return loop.Next{}, nil
 	}
-	s.last.waitsForSiblings(s.source.Source, true)
-	if len(s.leaving.Undecided) > 0 {
+	s.last.setAwaitedSource(s.source.Source, true)
+	if len(s.stale.Undecided) > 0 {
 		return loop.Next{After: intervals.Retry(s.ks)}, nil
 	}
 	return loop.Next{After: min(intervals.Retry(s.ks), handoverPoll)}, nil

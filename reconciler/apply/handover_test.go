@@ -238,9 +238,9 @@ func TestWhatWaitsToBeReplacedIsTaken(t *testing.T) {
 	w.until("web has given it up", func() (bool, string) {
 		ks := w.get("web")
 		ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
-		held := strings.Join(inventoryOf(ks), " ")
-		return ks.Status.LastAttemptedRevision == third && !strings.Contains(held, "_d__") && strings.Contains(held, "_e_") &&
-			!strings.Contains(ready.Message, "what left it") && strings.Contains(ready.Message, "Deployment/"+w.namespace+"/e"), held + ": " + ready.Message
+		entries := strings.Join(inventoryOf(ks), " ")
+		return ks.Status.LastAttemptedRevision == third && !strings.Contains(entries, "_d__") && strings.Contains(entries, "_e_") &&
+			!strings.Contains(ready.Message, "what left it") && strings.Contains(ready.Message, "Deployment/"+w.namespace+"/e"), entries + ": " + ready.Message
 	})
 	if diff := cmp.Diff(want, w.uids("d", "stay", "z")); diff != "" {
 		t.Errorf("the objects (-before +after):\n%s", diff)
@@ -355,6 +355,28 @@ func TestAChildThatIsRenamed(t *testing.T) {
 		t.Errorf("the objects (-before +after):\n%s", diff)
 	}
 	w.holds("shop", configs...)
+}
+
+// The only child of a Kustomization can be renamed: the brake counts what is lost, and that is nothing.
+func TestTheOnlyChildThatIsRenamed(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/child.yaml": child("inner", "inner"), "inner/config.yaml": configMaps(2)})
+	w.kustomization("web")
+	w.ready("web", first)
+	w.ready("inner", first)
+	t.Cleanup(func() { w.remove("inner"); w.remove("shop") })
+	want := w.uids("config-00", "config-01")
+
+	second := w.commit(map[string]string{"app/child.yaml": child("shop", "inner"), "inner/config.yaml": configMaps(2)})
+	w.ready("web", second)
+	w.ready("shop", second)
+	w.until("the old one is gone", func() (bool, string) {
+		return w.object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", w.namespace, "inner") == nil, ""
+	})
+	if diff := cmp.Diff(want, w.uids("config-00", "config-01")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.holds("shop", "config-00", "config-01")
 }
 
 // A child whose new name comes with a mistake loses nothing: the old one stays until the new one is

@@ -20,7 +20,7 @@ func handedOn(namespace, name, spec string) string {
 }
 
 // What a Kustomization hands on to others by variables is told by none of them.
-func TestWhatIsHandedOnIsNotTold(t *testing.T) {
+func TestWhatIsHandedOnIsNotReported(t *testing.T) {
 	logs := &logged{}
 	w := newWorldLogging(t, funcr.New(logs.add, funcr.Options{}))
 	config := func(name, label string) string {

@@ -39,7 +39,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
-	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
+	"github.com/flotilla-io/flotilla/reconciler/apply/watches"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -69,10 +69,10 @@ type world struct {
 	around    func(apply.Builder) apply.Builder // nil for none
 	wrap      transport.WrapperFunc             // of the loop's requests; nil for none
 	building  builder.Options
-	templates wakes.Templates // nil for none
-	allows    string          // what the next commits' trailers name
-	revision  string          // of all commits; empty: each has its own
-	log       logr.Logger     // the zero value for none
+	templates watches.Templates // nil for none
+	allows    string            // what the next commits' trailers name
+	revision  string            // of all commits; empty: each has its own
+	log       logr.Logger       // the zero value for none
 	egress    egress.Dialer
 }
 

@@ -25,7 +25,7 @@ func TestIntervalsHaveAFloor(t *testing.T) {
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := run(change)
-			s.last.conclude(s, nil, noon)
+			s.last.record(s, nil, noon)
 			if got, want := s.last.dueAfter(noon), intervals.Jittered(key, time.Second); got != want {
 				t.Errorf("looks for drift after %s, want %s", got, want)
 			}
@@ -36,7 +36,7 @@ func TestIntervalsHaveAFloor(t *testing.T) {
 		})
 	}
 	after := run(func(s *state) { s.ks.Spec.Interval = short; s.source.revision = oldRevision })
-	if !after.last.recall(after) {
+	if !after.last.load(after) {
 		t.Fatal("what stands was not recalled")
 	}
 	if got, want := after.last.dueAfter(noon), intervals.Within(key, time.Second); got != want {

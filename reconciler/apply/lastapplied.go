@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
-	"github.com/flotilla-io/flotilla/reconciler/apply/returns"
-	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/recreatebackoff"
+	"github.com/flotilla-io/flotilla/reconciler/apply/riskyedits"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
@@ -56,7 +56,7 @@ type lastApplied struct {
 	applied inputs
 	desired []inventory.Entry
 	built
-	turns
+	schedule
 	unhealthy health.Complaint
 	// given are objects that other Kustomizations have taken over since the last full run.
 	given map[inventory.ID]bool
@@ -65,7 +65,7 @@ type lastApplied struct {
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
 	// did is what was done so far for the latest revision.
-	did applier.Deeds
+	did applier.RevisionChanges
 	// defines says for which artifact's kinds and namespaces the runs wait, and since when.
 	defines struct {
 		digest string
@@ -80,14 +80,15 @@ type lastApplied struct {
 	account client.ObjectKey
 }
 
-// turns is what decides when a Kustomization is reconciled next.
-type turns struct {
+// schedule is what decides when a Kustomization is reconciled next.
+type schedule struct {
 	// due is when drift is checked for next. unkept is why drift from the last good revision could not be corrected,
 	// while a newer one is refused; nil if it could.
 	due    time.Time
 	unkept error
-	// unkeptBy is the generation of the Kustomization at which unkept was found.
-	unkeptBy int64
+	// unkeptBy is the generation of the Kustomization at which unkept was found, and desiredBy one of which the spec is known to ask for
+	// the objects that are applied.
+	unkeptBy, desiredBy int64
 	// moved says that the applied objects count as those of a newer artifact, which the status does not report yet.
 	moved bool
 	// elsewhere says that its objects are in the cluster of spec.kubeConfig: what others delete here is none of them.
@@ -97,12 +98,12 @@ type turns struct {
 	// applies is what a run is about to apply; empty between runs.
 	applies []inventory.Entry
 	// returns say when objects that others delete are applied again. That takes interval at most.
-	returns  returns.Returns
+	returns  recreatebackoff.Returns
 	interval time.Duration
 }
 
-// takes records the account that acts, and reports whether it is another one than before.
-func (m *lastApplied) takes(account client.ObjectKey) bool {
+// setAccount records the account that acts, and reports whether it is another one than before.
+func (m *lastApplied) setAccount(account client.ObjectKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.account
@@ -136,7 +137,7 @@ func (m *lastAppliedStates) forget(key client.ObjectKey) {
 	delete(m.byKey, key)
 }
 
-// WaitingFor implements wakes.States.
+// WaitingFor implements watches.States.
 func (m *lastAppliedStates) WaitingFor(id inventory.ID) []client.ObjectKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,10 +156,10 @@ func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 	return m.waitsFor[id]
 }
 
-// Again implements wakes.States.
-func (m *lastAppliedStates) Again(key client.ObjectKey) { m.of(key).again() }
+// ForceFullRun implements watches.States.
+func (m *lastAppliedStates) ForceFullRun(key client.ObjectKey) { m.of(key).forceFullRun() }
 
-// Doubt implements wakes.States.
+// Doubt implements watches.States.
 func (m *lastAppliedStates) Doubt(key client.ObjectKey) { doubt(m.of(key), true) }
 
 // doubt sets whether the next run finds out the health of what is ready, and returns what was set.
@@ -169,15 +170,15 @@ func doubt(m *lastApplied, is bool) (was bool) {
 	return was
 }
 
-// again makes the next run a full one.
-func (m *lastApplied) again() {
+// forceFullRun makes the next run a full one.
+func (m *lastApplied) forceFullRun() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known, m.missed = false, true
 }
 
-// Misses implements wakes.States.
-func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) (after time.Duration, misses bool) {
+// RecreateAfter implements watches.States.
+func (m *lastAppliedStates) RecreateAfter(key client.ObjectKey, id inventory.ID) (after time.Duration, misses bool) {
 	m.mu.Lock()
 	last := m.byKey[key]
 	m.mu.Unlock()
@@ -193,21 +194,21 @@ func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) (after
 	if !slices.ContainsFunc(last.desired, is) && !slices.ContainsFunc(last.applies, is) {
 		return 0, false
 	}
-	if after = last.returns.Deleted(id, m.clock.Now(), last.interval); returns.Long(after) {
+	if after = last.returns.Deleted(id, m.clock.Now(), last.interval); recreatebackoff.Long(after) {
 		return 0, true // run now, to report it; the object is applied again only later
 	}
 	return after, true
 }
 
-// applying records what a run is about to apply, so that Misses notices what others delete of it meanwhile.
-func applying(m *lastApplied, objects []inventory.Entry) {
+// setApplying records what a run is about to apply, so that RecreateAfter notices what others delete of it meanwhile.
+func setApplying(m *lastApplied, objects []inventory.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.applies = objects
 }
 
-// missing returns an error, for the condition Ready, while an object of the applied revision is missing.
-func missing(m *lastApplied, now time.Time) error {
+// missingError returns an error, for the condition Ready, while an object of the applied revision is missing.
+func missingError(m *lastApplied, now time.Time) error {
 	m.mu.Lock()
 	text := m.returns.Missing()
 	m.mu.Unlock()
@@ -217,8 +218,8 @@ func missing(m *lastApplied, now time.Time) error {
 	return loop.Waiting(inventory.ReasonDeletedAgain, max(m.dueAfter(now), minimumPause), errors.New(text))
 }
 
-// takes records, with the Kustomizations that own objects until now, that the owner's changes take these over.
-func (m *lastAppliedStates) takes(owner client.ObjectKey, changes []applier.Change) {
+// recordTakeovers records, with the Kustomizations that own objects until now, that the owner's changes take these over.
+func (m *lastAppliedStates) recordTakeovers(owner client.ObjectKey, changes []applier.Change) {
 	for _, c := range changes {
 		if c.Shares && !c.Takes || c.Owner == owner || c.Owner == (client.ObjectKey{}) {
 			continue
@@ -233,14 +234,14 @@ func (m *lastAppliedStates) takes(owner client.ObjectKey, changes []applier.Chan
 	}
 }
 
-// gone returns the objects that must not be created again while a revision is refused: those that others have taken
+// notRecreated returns the objects that must not be created again while a revision is refused: those that others have taken
 // over, and those that the revision, once built, does not hold any more. The latter stay in if it was refused because
 // of a deletion that people have to allow.
-func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
+func (m *lastApplied) notRecreated(s *state, reason string) map[inventory.ID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := maps.Clone(m.given)
-	if len(s.objects) == 0 || reason == inventory.ReasonPruneBlocked || reason == withdrawals.ReasonUnknownCluster {
+	if len(s.objects) == 0 || reason == inventory.ReasonPruneBlocked || reason == riskyedits.ReasonUnknownCluster {
 		return out
 	}
 	if out == nil {
@@ -254,8 +255,8 @@ func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
 	return out
 }
 
-// awaiting notes that other Kustomizations are waited for.
-func awaiting(m *lastApplied, others []client.ObjectKey) {
+// setAwaited notes that other Kustomizations are waited for.
+func setAwaited(m *lastApplied, others []client.ObjectKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waitsFor = make(map[inventory.ID]bool, len(others))
@@ -264,8 +265,8 @@ func awaiting(m *lastApplied, others []client.ObjectKey) {
 	}
 }
 
-// waitsForSiblings notes whether other Kustomizations of a source are waited for.
-func (m *lastApplied) waitsForSiblings(source inventory.Source, waits bool) {
+// setAwaitedSource notes whether other Kustomizations of a source are waited for.
+func (m *lastApplied) setAwaitedSource(source inventory.Source, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.siblingsOf = source; !waits {
@@ -273,7 +274,7 @@ func (m *lastApplied) waitsForSiblings(source inventory.Source, waits bool) {
 	}
 }
 
-// WaitingForSiblings implements wakes.States.
+// WaitingForSiblings implements watches.States.
 func (m *lastAppliedStates) WaitingForSiblings(source inventory.Source) []client.ObjectKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -288,17 +289,17 @@ func (m *lastAppliedStates) WaitingForSiblings(source inventory.Source) []client
 	return keys
 }
 
-// recall reports whether the objects of these inputs are applied already and no check for drift is
+// load reports whether the objects of these inputs are applied already and no check for drift is
 // due, and then fills the state with what is known of them. After a restart it relies on the status for that.
 // The first check for drift is then spread over the interval, so that a restart does not check all at once.
-func (m *lastApplied) recall(s *state) bool {
+func (m *lastApplied) load(s *state) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.interval, m.elsewhere = intervals.Drift(s.ks), s.ks.Spec.KubeConfig != nil
 	if m.returns.Take(s.now) {
 		m.known, m.missed = false, true
 	}
-	if !m.known && !m.missed && kustomizations.Stands(s.ks, s.source.revision) {
+	if !m.known && !m.missed && kustomizations.IsApplied(s.ks, s.source.revision) {
 		m.known, m.applied = true, s.inputs()
 		m.due = s.now.Add(intervals.Within(s.owner, intervals.Drift(s.ks)))
 		m.desired, _ = inventory.Read(s.ks.Status.Inventory) // what cannot be read is found out by the next full run
@@ -314,10 +315,10 @@ func (m *lastApplied) recall(s *state) bool {
 	return true
 }
 
-// standsAt returns the digest of the artifact whose objects are applied. stands reports whether all inputs but the
+// unchangedSince returns the digest of the artifact whose objects are applied. stands reports whether all inputs but the
 // artifact are unchanged and no check for drift is due. A commit that allows deletions is always a reason for a full
 // run.
-func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
+func (m *lastApplied) unchangedSince(s *state) (digest string, stands bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	as := s.inputs()
@@ -325,9 +326,9 @@ func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
 	return m.applied.digest, m.known && !m.missed && !m.borrows && m.applied == as && s.now.Before(m.due) && s.source.allows == ""
 }
 
-// moves records that the applied objects are those of the run's artifact, too, as it holds the same. yields says that a
+// adopt records that the applied objects are those of the run's artifact, too, as it holds the same. yields says that a
 // later run reports this. It returns false if a full run has become necessary meanwhile.
-func (m *lastApplied) moves(s *state, yields bool) bool {
+func (m *lastApplied) adopt(s *state, yields bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.known || m.missed {
@@ -348,13 +349,13 @@ func (m *lastApplied) awaitsDefinitions(s *state) time.Time {
 	return m.defines.since
 }
 
-// keeps sets the next check for drift from the last good revision to one interval from now, while another
+// scheduleDriftCheck sets the next check for drift from the last good revision to one interval from now, while another
 // revision is refused.
-func (m *lastApplied) keeps(s *state, objects []inventory.Entry, now time.Time) {
+func (m *lastApplied) scheduleDriftCheck(s *state, objects []inventory.Entry, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(objects) > 0 {
-		m.desired = objects
+		m.desired, m.desiredBy = objects, s.ks.Generation
 	}
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
@@ -395,51 +396,56 @@ func (m *lastApplied) changes() string {
 	return m.did.Changes.String()
 }
 
-// stands reports whether the outcome means that all of a revision is applied, healthy or not.
-func stands(outcome *loop.Error) bool {
+// isApplied reports whether the outcome means that all of a revision is applied, healthy or not.
+func isApplied(outcome *loop.Error) bool {
 	return outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
 }
 
-// conclude records the outcome of a run.
-func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
+// record records the outcome of a run.
+func (m *lastApplied) record(s *state, outcome *loop.Error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.applies = nil
 	if s.source.revision != "" {
 		m.did = m.did.Of(s.source.revision)
 		m.did.Anew = m.did.Anew || lastgood.Anew(s.ks.Status, s.source.revision, s.source.digest)
-		if !s.current && (stands(outcome) || outcome.Reason == meta.ProgressingReason) {
-			m.did.Changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switched.pruned, s.leaving.Deleted)))
+		if !s.current && (isApplied(outcome) || outcome.Reason == meta.ProgressingReason) {
+			m.did.Changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switchover.pruned, s.stale.Deleted)))
 		}
-		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits() || putBack(s, outcome)
+		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.stale.Waits() || correctedDrift(s, outcome)
 	}
 	if outcome == nil {
 		m.unhealthy = health.Complaint{}
 	}
-	if !stands(outcome) {
-		if m.known = m.known && s.unchanged; !s.switched.waits {
-			m.waitsFor = nil
+	if !isApplied(outcome) {
+		if m.known = m.known && s.unchanged; !s.switchover.waits {
+			m.waitsFor = setOf(s.owed.awaits)
 		}
 		return
 	}
 	m.waitsFor = nil
-	if s.waiting.text != "" || outcome != nil || len(s.leaving.kept) > 0 {
-		m.waitsFor = make(map[inventory.ID]bool, len(s.desired))
-		for _, e := range s.awaited() {
-			m.waitsFor[e.ID] = true
-		}
+	if s.waiting.text != "" || outcome != nil || len(s.stale.retained) > 0 {
+		m.waitsFor = setOf(s.awaited())
 	}
 	if s.current {
 		return
 	}
 	m.returns.Back(s.now)
-	if s.leaving.Waits() { // only a full run can delete what siblings have not taken over in the end
+	if s.stale.Waits() { // only a full run can delete what siblings have not taken over in the end
 		m.known, m.due = false, now.Add(intervals.Retry(s.ks))
 		return
 	}
 	m.known, m.applied, m.given, m.moved = !m.missed, s.inputs(), nil, false
-	m.desired, m.built = slices.Clone(s.desired), s.built
+	m.desired, m.desiredBy, m.built = slices.Clone(s.desired), s.ks.Generation, s.built
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
+}
+
+func setOf(entries []inventory.Entry) map[inventory.ID]bool {
+	out := make(map[inventory.ID]bool, len(entries))
+	for _, e := range entries {
+		out[e.ID] = true
+	}
+	return out
 }
 
 // minimumPause is the shortest pause before a run that is already due. It keeps the loop from spinning.

@@ -61,7 +61,7 @@ func TestANamespaceGoesWithWhatIsInIt(t *testing.T) {
 // whoever created it.
 func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 	w := newWorld(t)
-	held := w.namespace + "-held"
+	blocked := w.namespace + "-held"
 	files := map[string]string{
 		"app/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE-held}\n",
 		"app/config.yaml":    strings.ReplaceAll(configMaps(2), "NAMESPACE", "NAMESPACE-held"),
@@ -71,12 +71,12 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 	w.kustomization("web")
 	w.ready("web", first)
 	for i := range 3 {
-		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: held, Name: fmt.Sprintf("of-others-%d", i)}})
+		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: blocked, Name: fmt.Sprintf("of-others-%d", i)}})
 	}
 
 	for _, cluster := range []string{"east", "west"} {
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(w.namespace + "-" + cluster)}})
-		w.create(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(w.namespace + "-" + cluster), Name: workv1alpha2.WorkName("Namespace", held, "")}})
+		w.create(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(w.namespace + "-" + cluster), Name: workv1alpha2.WorkName("Namespace", blocked, "")}})
 	}
 
 	delete(files, "app/namespace.yaml")
@@ -86,11 +86,11 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 	third := w.commit(map[string]string{"app/config.yaml": files["app/config.yaml"], "app/other.yaml": configMaps(9)})
 	w.blocked(third, `1 of 11 objects (Namespace/NS-held with 5 objects, in 2 clusters)`)
 
-	w.allows = "namespace/" + held
+	w.allows = "namespace/" + blocked
 	files["app/other.yaml"] = configMaps(7)
 	delete(files, "app/config.yaml")
 	w.ready("web", w.commit(files))
-	space := w.object("v1", "Namespace", "", held)
+	space := w.object("v1", "Namespace", "", blocked)
 	if space != nil && space.GetDeletionTimestamp() == nil {
 		t.Error("what the commit named stays")
 	}
@@ -106,14 +106,14 @@ func TestWhatASiblingMayWantIsNotLetGoOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			held := w.namespace + "-held"
+			blocked := w.namespace + "-held"
 			files := map[string]string{"app/namespace.yaml": space, "app/config.yaml": configMaps(8), "other/config.yaml": named("z")}
 			first := w.commit(files)
 			w.kustomization("web")
 			w.kustomization("other", in("./other"))
 			w.ready("web", first)
 			w.ready("other", first)
-			w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: held, Name: "of-others"}})
+			w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: blocked, Name: "of-others"}})
 
 			delete(files, "app/namespace.yaml")
 			files["other/config.yaml"] = tc.meanwhile
@@ -124,7 +124,7 @@ func TestWhatASiblingMayWantIsNotLetGoOf(t *testing.T) {
 			files["other/config.yaml"] = tc.after
 			third := w.commit(files)
 			w.blocked(third, `1 of 9 objects (Namespace/NS-held with 1 object): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held", or in a commit by the trailer Flotilla-Allow-Delete: namespace/NS-held`)
-			if left := w.object("v1", "Namespace", "", held); left == nil || left.GetDeletionTimestamp() != nil {
+			if left := w.object("v1", "Namespace", "", blocked); left == nil || left.GetDeletionTimestamp() != nil {
 				t.Error("the namespace is gone")
 			}
 		})
@@ -156,7 +156,7 @@ spec: {interval: 10m, path: ./inner, prune: true, sourceRef: {kind: GitRepositor
 // once that is allowed by name.
 func TestAClaimInAChildStaysUnlessItIsNamed(t *testing.T) {
 	w := newWorld(t)
-	held := w.namespace + "-held"
+	blocked := w.namespace + "-held"
 	files := map[string]string{
 		"app/child.yaml": `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -176,7 +176,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	w.kustomization("web")
 	w.ready("web", first)
 	w.ready("ledger", first)
-	w.create(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: held, Name: "of-others"}, Spec: corev1.PersistentVolumeClaimSpec{
+	w.create(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: blocked, Name: "of-others"}, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}})
@@ -185,11 +185,11 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	second := w.commit(map[string]string{"app/config.yaml": files["app/config.yaml"]})
 	w.blocked(second, `1 of 6 objects (Kustomization/NS/ledger with 4 objects: PersistentVolumeClaim/NS-held/data with its data, Namespace/NS-held, 1 PersistentVolumeClaim with data): nothing was applied; commit it again, `+
 		`or allow it with the annotation kustomize.flotilla.io/allow-prune: "kustomization/NS/ledger, persistentvolumeclaim/NS-held/data", or in a commit by the trailer Flotilla-Allow-Delete: kustomization/NS/ledger, persistentvolumeclaim/NS-held/data`)
-	if w.object("v1", "PersistentVolumeClaim", held, "data") == nil {
+	if w.object("v1", "PersistentVolumeClaim", blocked, "data") == nil {
 		t.Error("the claim is gone that nobody named")
 	}
 
-	w.allows += ",persistentvolumeclaim/" + held + "/data"
+	w.allows += ",persistentvolumeclaim/" + blocked + "/data"
 	w.ready("web", w.commit(map[string]string{"app/config.yaml": configMaps(6)}))
 }
 

@@ -19,9 +19,9 @@ import (
 func TestANamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-shop"}}
-	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Name, Name: "held", Finalizers: []string{"example.org/hold"}}}
+	blocked := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Name, Name: "held", Finalizers: []string{"example.org/hold"}}}
 	w.create(shop.DeepCopy())
-	w.create(held)
+	w.create(blocked)
 	revision := w.commit(map[string]string{"app/x.yaml": strings.ReplaceAll(configMaps(1), "NAMESPACE", shop.Name)})
 	w.kustomization("web", unhurried)
 	w.ready("web", revision)
@@ -39,7 +39,7 @@ func TestANamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 		t.Errorf("message = %q", message)
 	}
 
-	if err := w.Hub.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := w.Hub.Patch(t.Context(), blocked, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 	w.until("the next one is there", func() (bool, string) {
@@ -60,8 +60,8 @@ func TestANamespaceOfTheRevisionThatIsBeingDeleted(t *testing.T) {
 	})
 	w.kustomization("web", unhurried)
 	w.ready("web", revision)
-	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Name, Name: "held", Finalizers: []string{"example.org/hold"}}}
-	w.create(held)
+	blocked := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Name, Name: "held", Finalizers: []string{"example.org/hold"}}}
+	w.create(blocked)
 
 	if err := w.Hub.Delete(t.Context(), shop.DeepCopy()); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestANamespaceOfTheRevisionThatIsBeingDeleted(t *testing.T) {
 		return c != nil && c.Message == want, c.Message
 	})
 
-	if err := w.Hub.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := w.Hub.Patch(t.Context(), blocked, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 	w.ready("web", revision)

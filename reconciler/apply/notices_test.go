@@ -19,7 +19,7 @@ func TestTheEndOfAKustomizationSaysWhatBecameOfItsObjects(t *testing.T) {
 	of := func(name string) string { return "ConfigMap/" + w.namespace + "/" + name }
 	for _, want := range []string{
 		"Deleted: Deleted with this Kustomization, at revision " + first + ": 1 deleted: " + of("c"),
-		"HandingOver: Left to others by this Kustomization, at revision " + first + ": Kustomization " + w.namespace + "/shop has " + of("a") + ", " + of("b"),
+		"HandingOver: Left to others by this Kustomization, which had applied revision " + first + ": Kustomization " + w.namespace + "/shop has " + of("a") + ", " + of("b"),
 	} {
 		w.until(want, func() (bool, string) {
 			about := w.events.about("inner")

@@ -42,7 +42,7 @@ func (b *slowBuilder) holds(name string) {
 
 // A commit removes an application: its Kustomization finds its folder gone before it is deleted itself, which is not
 // reported as a failure.
-func TestAChildThatIsRetiredIsNotToldAsFailed(t *testing.T) {
+func TestAChildThatIsRetiredIsNotReportedAsFailed(t *testing.T) {
 	slow := &slowBuilder{}
 	w := newWorldWith(t, shared.Env(t), func(inner apply.Builder) apply.Builder {
 		slow.Builder = inner
@@ -89,7 +89,7 @@ func TestAChildThatLosesItsFolder(t *testing.T) {
 
 // A commit moves an application to another namespace, and allows the deletion of the old one: what was in that is
 // deleted with it, and the brake of the Kustomization that applied it does not report a refusal.
-func TestANamespaceThatIsRenamedIsNotToldAsHeld(t *testing.T) {
+func TestANamespaceThatIsRenamedIsNotReportedAsPending(t *testing.T) {
 	w := newWorld(t)
 	files := func(space string) map[string]string {
 		return map[string]string{

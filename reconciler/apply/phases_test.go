@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/target"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 var (
@@ -201,7 +201,7 @@ func TestNotices(t *testing.T) {
 	}
 	did := func(s *state) {
 		s.plan.Changes = []applier.Change{{Desired: object("a"), Action: applier.Created}, {Desired: object("b"), Action: applier.Unchanged}, {Desired: object("c"), Action: applier.Configured}}
-		s.leaving.Deleted = []inventory.Entry{{ID: configID("d")}}
+		s.stale.Deleted = []inventory.Entry{{ID: configID("d")}}
 	}
 	same := func(s *state) { s.source.revision = oldRevision }
 	other := func(s *state) { // artifact of the revision that was applied
@@ -251,7 +251,7 @@ func TestNotices(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			outcome := loop.As(tc.outcome, reasonFailed)
-			tc.state.last.conclude(tc.state, outcome, noon)
+			tc.state.last.record(tc.state, outcome, noon)
 			after := tc.state.ks.DeepCopy()
 			after.Status = statusOf(tc.state, outcome, noon)
 			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome), cmp.AllowUnexported(notice{})); diff != "" {
@@ -261,9 +261,9 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestWhatWasDoneIsToldWhenItStands: objects are written by one run and found healthy by
+// TestWhatWasDoneIsReportedWhenItStands: objects are written by one run and found healthy by
 // another. The event of the revision lists the changes of all its runs, and later events none of them.
-func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
+func TestWhatWasDoneIsReportedWhenItStands(t *testing.T) {
 	object := func(name string) applier.Change {
 		obj := &unstructured.Unstructured{}
 		obj.SetAPIVersion("v1")
@@ -277,7 +277,7 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 		s := run(change...)
 		s.last = kept
 		outcome := loop.As(err, reasonFailed)
-		kept.conclude(s, outcome, noon)
+		kept.record(s, outcome, noon)
 		after := s.ks.DeepCopy()
 		after.Status = statusOf(s, outcome, noon)
 		for _, e := range eventsOf(s, after, outcome) {
@@ -289,7 +289,7 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 		return func(s *state) { s.plan.Changes = changes }
 	}
 	waits := func(s *state) { s.waiting.text = "Running health checks" }
-	settled := func(s *state) { s.current = true }
+	current := func(s *state) { s.current = true }
 	other := func(s *state) { s.source.revision = "main@sha1:2222222222222222222222222222222222222222" }
 	for _, step := range []struct {
 		what string
@@ -298,14 +298,14 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 	}{
 		{"a namespace comes first", messageOf(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), did(object("a"))), "waits"},
 		{"the rest is applied", messageOf(nil, waits, did(object("a"), object("b"))), ""},
-		{"it is unhealthy for a while", messageOf(loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill")), settled), "ill"},
+		{"it is unhealthy for a while", messageOf(loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill")), current), "ill"},
 		{"its source is gone for a while", messageOf(loop.Waiting(meta.ArtifactFailedReason, 1, errors.New("gone")), func(s *state) { s.source = source{} }), ""},
-		{"it is healthy", messageOf(nil, settled), "Applied revision: " + newRevision + " (2 created: ConfigMap/team/a, ConfigMap/team/b)"},
-		{"it is told once", messageOf(nil, settled), "Applied revision: " + newRevision},
+		{"it is healthy", messageOf(nil, current), "Applied revision: " + newRevision + " (2 created: ConfigMap/team/a, ConfigMap/team/b)"},
+		{"it is told once", messageOf(nil, current), "Applied revision: " + newRevision},
 		{"another revision is applied", messageOf(nil, waits, did(object("c"))), ""},
 		{"and given up for a newer one", messageOf(nil, other, did(object("d"))), "Applied revision: main@sha1:2222222222222222222222222222222222222222 (1 created: ConfigMap/team/d)"},
 		{"what failed is not taken for done", messageOf(loop.Waiting(applier.ReasonForbidden, 1, errors.New("no")), did(object("e"))), "no"},
-		{"when it works again", messageOf(nil, settled), "Applied revision: " + newRevision},
+		{"when it works again", messageOf(nil, current), "Applied revision: " + newRevision},
 	} {
 		if step.got != step.want {
 			t.Errorf("%s: %q, want %q", step.what, step.got, step.want)
@@ -313,9 +313,9 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 	}
 }
 
-// TestDriftIsToldAsItIsCorrected: with spec.wait, objects that were brought back have yet to become healthy. The event
+// TestDriftIsReportedAsItIsCorrected: with spec.wait, objects that were brought back have yet to become healthy. The event
 // comes at once all the same, and no later one repeats it.
-func TestDriftIsToldAsItIsCorrected(t *testing.T) {
+func TestDriftIsReportedAsItIsCorrected(t *testing.T) {
 	obj := &unstructured.Unstructured{}
 	obj.SetAPIVersion("v1")
 	obj.SetKind("ConfigMap")
@@ -327,7 +327,7 @@ func TestDriftIsToldAsItIsCorrected(t *testing.T) {
 		s := run(append([]func(*state){func(s *state) { s.source.revision = oldRevision }}, change...)...)
 		s.last, s.ks = kept, ks
 		outcome := loop.As(err, reasonFailed)
-		kept.conclude(s, outcome, noon)
+		kept.record(s, outcome, noon)
 		after := ks.DeepCopy()
 		after.Status = statusOf(s, outcome, noon)
 		defer func() { ks = after }()
@@ -335,7 +335,7 @@ func TestDriftIsToldAsItIsCorrected(t *testing.T) {
 	}
 	created := func(s *state) { s.plan.Changes = []applier.Change{{Desired: obj, Action: applier.Created}} }
 	waits := func(s *state) { s.waiting.text = "Running health checks" }
-	settled := func(s *state) { s.current = true }
+	current := func(s *state) { s.current = true }
 	changed := func(s *state) { s.ks.Generation++ }
 	another := func(s *state) { s.source.digest = "sha256:another" }
 	ill := loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill"))
@@ -348,17 +348,17 @@ func TestDriftIsToldAsItIsCorrected(t *testing.T) {
 	}{
 		{"it stands", step(nil), nil},
 		{"what was deleted is put back", step(nil, created, waits), []notice{drift}},
-		{"it is healthy again", step(nil, settled), []notice{healthy}},
+		{"it is healthy again", step(nil, current), []notice{healthy}},
 		{"it is put back in two runs", step(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), created), []notice{{"Normal", "Progressing", "waits"}}},
 		{"and told by the second", step(nil, waits), []notice{drift}},
-		{"what was put back fails", step(ill, settled), []notice{{"Warning", "HealthCheckFailed", "ill"}}},
+		{"what was put back fails", step(ill, current), []notice{{"Warning", "HealthCheckFailed", "ill"}}},
 		{"it is deleted once more", step(ill, created), []notice{drift}},
-		{"it stands at last", step(nil, settled), []notice{healthy}},
+		{"it stands at last", step(nil, current), []notice{healthy}},
 		{"it is deleted, and healthy at once", step(nil, created), []notice{drift}},
 		{"its fields are changed", step(nil, created, waits, func(*state) { ks = ks.DeepCopy() }, func(s *state) { s.ks = ks }, changed), nil},
-		{"and it is healthy with these", step(nil, settled), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + " (1 created: ConfigMap/team/a)"}}},
+		{"and it is healthy with these", step(nil, current), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + " (1 created: ConfigMap/team/a)"}}},
 		{"what belongs to its commit changes", step(nil, created, waits, another), nil},
-		{"and it is healthy with that", step(nil, settled, another), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a)"}}},
+		{"and it is healthy with that", step(nil, current, another), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a)"}}},
 		{"of which something is deleted", step(nil, created, another), []notice{drift}},
 	} {
 		if diff := cmp.Diff(step.want, step.got, cmp.AllowUnexported(notice{})); diff != "" {
@@ -393,12 +393,12 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-func TestMemo(t *testing.T) {
+func TestLastApplied(t *testing.T) {
 	const interval = 10 * time.Minute
 	recalls := func(m *lastApplied, at time.Time, change ...func(*state)) bool {
 		s := run(change...)
 		s.last, s.now = m, at
-		return m.recall(s)
+		return m.load(s)
 	}
 	stands := func(s *state) { s.source.revision = oldRevision }
 
@@ -407,7 +407,7 @@ func TestMemo(t *testing.T) {
 		t.Error("a new revision is taken for one that stands")
 	}
 	s := run()
-	m.conclude(s, nil, noon)
+	m.record(s, nil, noon)
 	if !recalls(m, noon.Add(interval*9/10)) {
 		t.Error("an applied revision is forgotten before it is due")
 	}
@@ -424,7 +424,7 @@ func TestMemo(t *testing.T) {
 			t.Errorf("%s goes unnoticed", what)
 		}
 	}
-	m.conclude(s, loop.As(loop.Stalled("BuildFailed", errors.New("boom")), ""), noon)
+	m.record(s, loop.As(loop.Stalled("BuildFailed", errors.New("boom")), ""), noon)
 	if recalls(m, noon) {
 		t.Error("a failure is taken for a revision that stands")
 	}
@@ -441,7 +441,7 @@ func TestMemo(t *testing.T) {
 	}
 	for what, change := range map[string]func(*state){
 		"a switch that has not ended": func(s *state) {
-			s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: switching.Condition, Status: metav1.ConditionTrue})
+			s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: revisiongate.Condition, Status: metav1.ConditionTrue})
 		},
 		"variables that may be others": func(s *state) {
 			s.ks.Spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "ConfigMap", Name: "vars"}}}
@@ -462,13 +462,13 @@ func TestWhatIsDeletedAgainComesBackLater(t *testing.T) {
 	stands := func() bool {
 		s := run()
 		s.last, s.now = m, clock.Now()
-		return m.recall(s)
+		return m.load(s)
 	}
 	stands()
-	m.conclude(run(), nil, noon)
+	m.record(run(), nil, noon)
 	var waits []time.Duration
 	for range 4 {
-		after, misses := states.Misses(key, configID("a"))
+		after, misses := states.RecreateAfter(key, configID("a"))
 		if !misses {
 			t.Fatal("an object of the revision is not missed")
 		}
@@ -483,7 +483,7 @@ func TestWhatIsDeletedAgainComesBackLater(t *testing.T) {
 		if stands() {
 			t.Errorf("after %s it does not come back", after)
 		}
-		m.conclude(run(), nil, clock.Now())
+		m.record(run(), nil, clock.Now())
 		if !stands() {
 			t.Error("it comes back twice")
 		}
@@ -491,13 +491,13 @@ func TestWhatIsDeletedAgainComesBackLater(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{0, time.Second / 2, time.Second, 2 * time.Second}, waits); diff != "" {
 		t.Errorf("waits (-want +got):\n%s", diff)
 	}
-	if _, misses := states.Misses(key, configID("other")); misses {
+	if _, misses := states.RecreateAfter(key, configID("other")); misses {
 		t.Error("what is of another revision is missed")
 	}
 }
 
-// TestWhatIsNotThereIsTold: a revision is not ready while an object is missing, unless that is applied again at once.
-func TestWhatIsNotThereIsTold(t *testing.T) {
+// TestWhatIsNotThereIsReported: a revision is not ready while an object is missing, unless that is applied again at once.
+func TestWhatIsNotThereIsReported(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(noon)
 	states := newLastAppliedStates(clock)
 	m := states.of(key)
@@ -505,16 +505,16 @@ func TestWhatIsNotThereIsTold(t *testing.T) {
 	var events []string
 	step := func(change ...func(*state)) string {
 		s := run(append(change, func(s *state) { s.source.revision, s.ks, s.last, s.now = oldRevision, ks, m, clock.Now() })...)
-		s.current = m.recall(s)
-		if _, err := (&Reconciler{}).assess(t.Context(), s); err != nil {
+		s.current = m.load(s)
+		if _, err := (&Reconciler{}).assessHealth(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		_, err := healthy(t.Context(), s)
+		_, err := reportHealth(t.Context(), s)
 		outcome := loop.As(err, reasonFailed)
 		if s.current {
 			s.plan = applier.Plan{}
 		}
-		m.conclude(s, outcome, clock.Now())
+		m.record(s, outcome, clock.Now())
 		after := ks.DeepCopy()
 		after.Status = statusOf(s, outcome, clock.Now())
 		for _, e := range eventsOf(s, after, outcome) {
@@ -536,10 +536,10 @@ func TestWhatIsNotThereIsTold(t *testing.T) {
 		s.plan.Changes = []applier.Change{{Desired: obj, Action: applier.Created}}
 	}
 	step()
-	m.conclude(run(func(s *state) { s.source.revision = oldRevision }), nil, noon)
+	m.record(run(func(s *state) { s.source.revision = oldRevision }), nil, noon)
 	var got []string
 	for range 5 {
-		after, _ := states.Misses(key, configID("a"))
+		after, _ := states.RecreateAfter(key, configID("a"))
 		got = append(got, step()+" is looked at after "+after.String())
 		clock.SetTime(returnsAt(m, clock.Now()))
 		got = append(got, step(created))
@@ -563,24 +563,24 @@ func TestWhatGoesWhileItIsAppliedComesBack(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(noon)
 	states := newLastAppliedStates(clock)
 	m := states.of(key)
-	m.conclude(run(func(s *state) { s.source.revision, s.desired = oldRevision, nil }), nil, noon)
+	m.record(run(func(s *state) { s.source.revision, s.desired = oldRevision, nil }), nil, noon)
 	s := run(func(s *state) { s.last = m })
-	s.current = m.recall(s)
-	applying(m, s.desired)
+	s.current = m.load(s)
+	setApplying(m, s.desired)
 	clock.SetTime(noon.Add(time.Second))
-	if _, misses := states.Misses(key, configID("a")); !misses {
+	if _, misses := states.RecreateAfter(key, configID("a")); !misses {
 		t.Error("what a run applies is not missed")
 	}
-	m.conclude(s, nil, clock.Now())
+	m.record(s, nil, clock.Now())
 	s = run(func(s *state) { s.now = clock.Now() })
-	if m.recall(s) {
+	if m.load(s) {
 		t.Error("it is taken for what stands")
 	}
-	m.conclude(s, nil, clock.Now())
+	m.record(s, nil, clock.Now())
 	s = run(func(s *state) { s.desired, s.now = nil, clock.Now() })
-	applying(m, s.desired)
-	m.conclude(s, nil, clock.Now())
-	if _, misses := states.Misses(key, configID("a")); misses {
+	setApplying(m, s.desired)
+	m.record(s, nil, clock.Now())
+	if _, misses := states.RecreateAfter(key, configID("a")); misses {
 		t.Error("what a run before applied is missed")
 	}
 }
@@ -675,7 +675,7 @@ func TestHealthComplaintsStand(t *testing.T) {
 	if got := unhealthyError(s, "health check failed", verdict("2/3")).Error(); got != first {
 		t.Errorf("the text ticks: %q, then %q", first, got)
 	}
-	s.last.conclude(s, nil, noon)
+	s.last.record(s, nil, noon)
 	if got := unhealthyError(s, "health check failed", verdict("2/3")).Error(); got == first {
 		t.Errorf("a new complaint repeats the old one: %q", got)
 	}

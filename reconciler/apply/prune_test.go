@@ -22,6 +22,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -34,7 +35,8 @@ type carried struct {
 
 func newCarried(w *world) carried {
 	w.t.Helper()
-	c := carried{w, w.namespace + "-east", w.namespace + "-west"}
+	short := w.namespace[max(0, len(w.namespace)-20):] // with its random end
+	c := carried{w, "in" + short + "-east", "in" + short + "-west"}
 	for _, name := range []string{c.east, c.west} {
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(name)}})
 	}
@@ -84,7 +86,7 @@ func (c carried) bind(name string) {
 }
 
 // apply reports that a cluster has applied a ConfigMap, and its health.
-func (c carried) apply(cluster, name string, fares workv1alpha1.ResourceHealth) {
+func (c carried) apply(cluster, name string, health workv1alpha1.ResourceHealth) {
 	c.t.Helper()
 	b := &workv1alpha2.ResourceBinding{}
 	if err := c.Hub.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", name)}, b); err != nil {
@@ -105,7 +107,7 @@ func (c carried) apply(cluster, name string, fares workv1alpha1.ResourceHealth) 
 	}
 	w.Status = workv1alpha1.WorkStatus{
 		Conditions:       []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", LastTransitionTime: metav1.Now()}},
-		ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: fares, Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: name}}},
+		ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: health, Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: name}}},
 	}
 	if err := c.Hub.Status().Update(c.t.Context(), w); err != nil {
 		c.t.Fatal(err)
@@ -220,6 +222,33 @@ func TestWhatRunsNowhereReplacesNothing(t *testing.T) {
 	})
 	if old := w.object("apps/v1", "Deployment", w.namespace, "old"); old == nil || old.GetDeletionTimestamp() != nil {
 		t.Error("the old one is gone")
+	}
+}
+
+// TestWhatWasLetGoIsMadeAnew: a workload that a revision has dropped, and that stays until it is replaced, comes back with
+// another selector. To refuse that would leave all that was dropped for good, as nothing is pruned meanwhile.
+func TestWhatWasLetGoIsMadeAnew(t *testing.T) {
+	deployment := func(name, label string) string {
+		return "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + ", namespace: NAMESPACE}\nspec: {selector: {matchLabels: {a: " + label + "}}, template: {metadata: {labels: {a: " + label + "}}, spec: {containers: [{name: a, image: a}]}}}\n"
+	}
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/x.yaml": deployment("old", "b") + deployment("stays", "b")})
+	w.kustomization("web")
+	w.annotate("web", inventory.AllowPruneAnnotation, "true")
+	w.ready("web", first)
+	before := w.object("apps/v1", "Deployment", w.namespace, "old").GetUID()
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": deployment("new", "b") + deployment("stays", "b")}))
+	if left := inventory.Leaving(w.get("web").Status); len(left) != 1 || left[0].Name != "old" {
+		t.Fatalf("what is leaving: %v", left)
+	}
+
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": deployment("new", "b") + deployment("old", "c") + deployment("stays", "b")}))
+	if old := w.object("apps/v1", "Deployment", w.namespace, "old"); old == nil || old.GetUID() == before {
+		t.Errorf("it was not made anew: %v", old)
+	}
+	message := w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": deployment("new", "b") + deployment("old", "c") + deployment("stays", "c")}), applier.ReasonImmutableField)
+	if !strings.Contains(message, "stays") {
+		t.Errorf("what was never dropped: %s", message)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // held is a Work that holds a ConfigMap as a Kustomization applied it.
-func (w *world) held(name, owner string) *workv1alpha1.Work {
+func (w *world) workOf(name, owner string) *workv1alpha1.Work {
 	w.t.Helper()
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(w.namespace)}}
 	w.create(space)
@@ -63,7 +63,7 @@ spec: {interval: 1h, path: ./child, prune: %v, sourceRef: {kind: GitRepository, 
 			w.kustomization("web")
 			w.ready("web", first)
 			w.ready("child", first)
-			w.held("b", "child")
+			w.workOf("b", "child")
 			files["app/config.yaml"] = named("a")
 			ks := w.ready("web", w.commit(files))
 			var got []string
@@ -88,7 +88,7 @@ func TestWhatClustersHoldOfWhatLeft(t *testing.T) {
 	first := w.commit(files)
 	w.kustomization("web")
 	w.ready("web", first)
-	work := w.held("b", "web")
+	work := w.workOf("b", "web")
 
 	remains := func(ks *kustomizev1.Kustomization, want ...string) {
 		t.Helper()

@@ -11,33 +11,36 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/cascadingdeletion"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
+	"github.com/flotilla-io/flotilla/reconciler/apply/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
-	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
-	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
+	"github.com/flotilla-io/flotilla/reconciler/apply/riskyedits"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
-	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/termination"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// compare finds out whether the files of a new artifact that the Kustomization reads are those that are applied
+// skipUnchanged finds out whether the files of a new artifact that the Kustomization reads are those that are applied
 // already. Such a revision is not built, only reported. Unless other Kustomizations depend on this one, the report
 // waits behind Kustomizations that the revision may change.
-func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
-	same, err := unchanged(ctx, r.deps.Builder, s)
-	if err != nil || !same {
+func (r *Reconciler) skipUnchanged(ctx context.Context, s *state) (loop.Next, error) {
+	from, stands := s.last.unchangedSince(s)
+	if !stands {
+		return loop.Next{}, nil
+	}
+	if same, err := r.deps.Builder.Same(ctx, s.input(), from); err != nil || !same {
 		return loop.Next{}, err
 	}
 	awaited, err := dependencies.Some(ctx, r.deps.Hub, s.owner)
-	if err != nil || !s.last.moves(s, !awaited) {
+	if err != nil || !s.last.adopt(s, !awaited) {
 		return loop.Next{}, err
 	}
 	if len(siblings.KeysIn(s.desired)) == 0 && s.ks.Spec.KubeConfig == nil {
-		r.heritage.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired})
+		r.successors.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired})
 	}
 	if s.yields = !awaited; s.yields {
 		return loop.Next{Done: true, After: minimumPause}, nil
@@ -46,22 +49,17 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// unchanged reports whether the files of the artifact that the Kustomization reads are those that are applied already.
-func unchanged(ctx context.Context, b Builder, s *state) (bool, error) {
-	from, stands := s.last.standsAt(s)
-	if !stands {
-		return false, nil
-	}
-	return b.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: intervals.Retry(s.ks)}, from)
+func (s *state) input() builder.Input {
+	return builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks)}
 }
 
 // awaitDependencies ends a run while a dependency is not ready. It also finds out whether the revision changes nothing
-// here: the wait is then not blamed on it.
+// here, or nothing since the one that began to wait: the wait is then not blamed on it.
 func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
-	next, err := r.before.awaitDependencies(ctx, s)
+	next, err := r.prerequisites.awaitDependencies(ctx, s)
 	if outcome := loop.As(err, ""); outcome != nil && outcome.Class != loop.ClassStalled {
-		same, unread := unchanged(ctx, r.deps.Builder, s) // the build reports an artifact that cannot be read
-		s.unchanged = same && unread == nil
+		from, _ := s.last.unchangedSince(s)
+		s.unchanged, s.waitsAsBefore = r.deps.Builder.Awaits(ctx, s.input(), from)
 	}
 	return next, err
 }
@@ -69,9 +67,9 @@ func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next
 // build builds the artifact to the objects of the revision.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	s.tried = true
-	objects, err := r.deps.Builder.Build(ctx, builder.Input{
-		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), Keep: true, Reveal: s.last.secrets.Keep, Spare: s.last.secrets.Spare, Omitted: s.omitted.Add,
-	})
+	in := s.input()
+	in.Keep, in.Reveal, in.Spare, in.Omitted = true, s.last.secrets.Keep, s.last.secrets.Spare, s.omitted.Add
+	objects, err := r.deps.Builder.Build(ctx, in)
 	if apierrors.IsForbidden(err) {
 		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, intervals.Retry(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
@@ -104,14 +102,14 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// check compares the revision with the hub, or the cluster of spec.kubeConfig. If that would not accept one of its
+// dryRun compares the revision with the hub, or the cluster of spec.kubeConfig. If that would not accept one of its
 // objects, the revision is refused as a whole.
-func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
+func (r *Reconciler) dryRun(ctx context.Context, s *state) (loop.Next, error) {
 	plan, err := s.diff.at.Applier.Check(ctx, applier.Set{
-		Owner: s.owner, Objects: s.objects, Writer: s.diff.at, Force: s.ks.Spec.Force, Ignore: applier.IgnoreRules(s.ks),
+		Owner: s.owner, Objects: s.objects, Writer: s.diff.at, Force: s.ks.Spec.Force, LetGo: inventory.LetGo(s.ks.Status), Ignore: applier.IgnoreRules(s.ks),
 	}, s.seen)
 	if err != nil {
-		return loop.Next{}, classify(ctx, r.actors, s, err)
+		return loop.Next{}, classifyRefusal(ctx, r.actors, s, err)
 	}
 	s.plan = plan
 	// Check has removed the namespace, which is set on all objects, from cluster-scoped ones: read the IDs again.
@@ -119,62 +117,65 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
 	s.diff.Diff = inventory.Compare(s.diff.owned, s.desired)
-	applying(s.last, s.desired)
-	return loop.Next{}, r.before.limits.Grow(ctx, s.ks, limits.Size{Objects: int64(len(s.desired)), Bytes: s.bytes})
+	setApplying(s.last, s.desired)
+	return loop.Next{}, r.prerequisites.limits.Grow(ctx, s.ks, limits.Size{Objects: int64(len(s.desired)), Bytes: s.bytes})
 }
 
-// classify gives a refusal the reason of its first finding. It is tried again, as
+// classifyRefusal gives a refusal the reason of its first finding. It is tried again, as
 // another object on the hub may be all that is missing.
-func classify(ctx context.Context, who *actors.Actors, s *state, err error) error {
+func classifyRefusal(ctx context.Context, who *impersonation.Actors, s *state, err error) error {
 	var refusal *applier.Refusal
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	if !s.diff.at.Outside() { // elsewhere other accounts act
+	if !s.diff.at.Remote() { // elsewhere other accounts act
 		err = who.Explained(ctx, s.actor, err)
 	}
 	return loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), err)
 }
 
-// brake refuses a revision that would delete too much, or a precious object, on the hub or in clusters.
-func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
+// guardDeletions refuses a revision that would delete too much, or a precious object, on the hub or in clusters.
+func (r *Reconciler) guardDeletions(ctx context.Context, s *state) (loop.Next, error) {
 	may := s.allowance(s.source.revision, nil)
-	s.leaving.refused = true // also if this phase fails: nothing may be recorded as allowed before it ends well
-	revision := withdrawals.Revision{
+	s.stale.refused = true // also if this phase fails: nothing may be recorded as allowed before it ends well
+	revision := riskyedits.Revision{
 		Name: s.source.revision, Changes: s.plan.Changes, Seen: s.seen, Removed: inventory.IDsOf(s.diff.Removed), Allowed: may,
 	}
 	if r.deps.Templates != nil {
-		revision.Labels = withdrawals.LabelsIn(ctx, r.deps.Templates)
+		revision.Labels = riskyedits.LabelsIn(ctx, r.deps.Templates)
 	}
-	err := withdrawals.Check(ctx, r.deps.Hub, revision)
-	if refusal := (*withdrawals.Refusal)(nil); errors.As(err, &refusal) {
+	err := riskyedits.Check(ctx, r.deps.Hub, revision)
+	if refusal := (*riskyedits.Refusal)(nil); errors.As(err, &refusal) {
 		err = loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), err) // tried again, as the missing cluster may join
 	}
 	if err != nil {
 		return loop.Next{}, err
 	}
-	err = r.losses.Check(ctx, *r.opts.Brake, losses.Removal{
-		Of: s.ks, Revision: s.source.revision, By: losses.Revision{Kept: r.heritage.kept(s), Places: losses.Places(s.plan.Changes)}, May: may,
-		Owned: s.diff.owned, Deleted: s.leaving.Deleted, Desired: s.desired, Stays: s.leaving.Staying(),
+	err = r.losses.Check(ctx, *r.opts.Brake, cascadingdeletion.Removal{
+		Of: s.ks, Revision: s.source.revision, By: cascadingdeletion.Revision{Kept: r.successors.takenOver(s), Places: cascadingdeletion.Places(s.plan.Changes)}, May: may,
+		Owned: s.diff.owned, Deleted: s.stale.Deleted, Desired: s.desired, Stays: s.stale.Staying(),
 	})
 	if refusal := (*inventory.Refusal)(nil); errors.As(err, &refusal) {
-		s.last.waitsForSiblings(s.source.Source, true) // another Kustomization may still take over what is dropped
+		s.last.setAwaitedSource(s.source.Source, true) // another Kustomization may still take over what is dropped
+		if held, unread := siblings.Held(ctx, r.deps.Hub, s.source.Source); unread == nil {
+			refusal.Disclaim(may.Unmeant(held))
+		}
 	}
 	if err != nil {
 		return loop.Next{}, err
 	}
-	s.leaving.refused = false
-	return loop.Next{}, withdrawals.LetGo(ctx, r.deps.Hub, revision)
+	s.stale.refused = false
+	return loop.Next{}, riskyedits.LetGo(ctx, r.deps.Hub, revision)
 }
 
 // apply writes what differs.
 func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
-	if !s.diff.at.Outside() {
-		r.lastApplied.takes(s.owner, s.plan.Changes)
+	if !s.diff.at.Remote() {
+		r.lastApplied.recordTakeovers(s.owner, s.plan.Changes)
 	}
-	done, err := s.diff.at.Applier.Apply(ctx, s.plan, s.seen, r.switcher.beforeRules(s))
+	done, err := s.diff.at.Applier.Apply(ctx, s.plan, s.seen, r.switcher.beforePolicies(s))
 	if err != nil {
-		return loop.Next{}, classify(ctx, r.actors, s, err)
+		return loop.Next{}, classifyRefusal(ctx, r.actors, s, err)
 	}
 	if !done {
 		return loop.Next{}, awaitDefinitions(ctx, s.diff.at.Applier, s)
@@ -195,23 +196,23 @@ func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error 
 	return loop.Waiting(applier.ReasonUnknownKind, intervals.Retry(s.ks), fmt.Errorf("after %s: %s", s.ks.GetTimeout(), why))
 }
 
-// outlast finds out what is still there of what left this revision and earlier ones. For a revision that was applied
+// findTerminating finds out what is still there of what left this revision and earlier ones. For a revision that was applied
 // before it looks again as long as the status records something.
-func (d departures) outlast(ctx context.Context, s *state) (loop.Next, error) {
-	if s.current && !remains.Some(s.ks.Status) {
+func (p pruner) findTerminating(ctx context.Context, s *state) (loop.Next, error) {
+	if s.current && !termination.Some(s.ks.Status) {
 		return loop.Next{}, nil
 	}
 	var err error
-	s.leaving.left, err = d.remains.Find(ctx, remains.Query{
-		Of: s.ks, Owned: slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept), Removed: s.gone(), Seen: s.seen, Beneath: s.leaving.beneath,
+	s.stale.terminating, err = p.remains.Find(ctx, termination.Query{
+		Of: s.ks, Owned: slices.Concat(s.desired, s.stale.Staying(), s.stale.retained), Removed: s.deletedObjects(), Seen: s.seen, Beneath: s.stale.descendants,
 	})
-	return loop.Next{After: s.leaving.left.After()}, err
+	return loop.Next{After: s.stale.terminating.After()}, err
 }
 
-// gone returns the objects that left this revision and that are deleted on the control plane, or being deleted. Objects
+// deletedObjects returns the objects that left this revision and that are deleted on the control plane, or being deleted. Objects
 // that stay there on purpose are not among them.
-func (s *state) gone() []inventory.Entry {
-	deleted := inventory.Union(s.switched.pruned, s.leaving.Deleted)
+func (s *state) deletedObjects() []inventory.Entry {
+	deleted := inventory.Union(s.switchover.pruned, s.stale.Deleted)
 	return slices.DeleteFunc(slices.Clone(s.diff.Removed), func(e inventory.Entry) bool {
 		obj := s.seen[e.ID]
 		return obj != nil && obj.GetDeletionTimestamp() == nil && !slices.ContainsFunc(deleted, func(d inventory.Entry) bool { return d.ID == e.ID })

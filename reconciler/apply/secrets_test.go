@@ -71,7 +71,7 @@ const (
 )
 
 // No text shows a value from a Secret, whatever substitution does to it, and whatever the outcome is.
-func TestNothingToldShowsASecret(t *testing.T) {
+func TestNothingReportedShowsASecret(t *testing.T) {
 	label := func(text string) []string { return []string{strings.Replace(labelled, "LABEL", text, 1)} }
 	port := func(name string) []string { return []string{strings.Replace(withPort, "PORT", name, 1)} }
 	secret := func(fields string) []string { return []string{strings.Replace(withSecret, "FIELDS", fields, 1)} }

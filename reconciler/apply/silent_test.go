@@ -14,10 +14,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 )
 
-// TestALostClusterIsToldAtOnce: a Kustomization that is ready and checks the health of something in a cluster looks again
+// TestALostClusterIsReportedAtOnce: a Kustomization that is ready and checks the health of something in a cluster looks again
 // when that falls silent, and when it is heard of again, and so does the one that holds it; others do not. Nothing is
 // built or applied for that.
-func TestALostClusterIsToldAtOnce(t *testing.T) {
+func TestALostClusterIsReportedAtOnce(t *testing.T) {
 	c := newCarried(newQuietWorld(t))
 	west := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: c.west}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
 	c.create(west)

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/provenance"
-	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
@@ -62,8 +62,8 @@ type prerequisites struct {
 	targets             *target.Targets
 }
 
-// refuse ends a run whose spec asks for something unsupported, has an invalid annotation, or exceeds a limit.
-func (p prerequisites) refuse(ctx context.Context, s *state) (loop.Next, error) {
+// validate ends a run whose spec asks for something unsupported, has an invalid annotation, or exceeds a limit.
+func (p prerequisites) validate(ctx context.Context, s *state) (loop.Next, error) {
 	if field, instead := kustomizations.Unsupported(s.ks.Spec); field != "" {
 		return loop.Next{}, loop.Stalled(kustomizations.ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
 	}
@@ -73,9 +73,9 @@ func (p prerequisites) refuse(ctx context.Context, s *state) (loop.Next, error) 
 	return loop.Next{}, p.limits.Kustomizations(ctx, s.ks)
 }
 
-// identify returns the phase that finds out who acts for a Kustomization. When the account
+// impersonate returns the phase that finds out who acts for a Kustomization. When the account
 // changes, the applier's memory is dropped: the dry runs that it saves also check rights.
-func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
+func impersonate(who *impersonation.Actors, known *applier.Applier) loop.Phase[state] {
 	return func(_ context.Context, s *state) (loop.Next, error) {
 		var err error
 		if s.actor, err = who.Of(s.ks); err != nil {
@@ -84,7 +84,7 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 		if err := s.actor.Check(); err != nil {
 			return loop.Next{}, loop.Stalled(kustomizations.ReasonInvalidAccount, err)
 		}
-		if s.last.takes(s.actor.ServiceAccount) {
+		if s.last.setAccount(s.actor.ServiceAccount) {
 			known.Forget(s.owner)
 		}
 		s.diff.at = target.Target{Client: s.actor, Applier: known}
@@ -96,14 +96,14 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
 	err := p.readSource(ctx, s)
 	if err != nil {
-		if next, refusal := p.refuse(ctx, s); refusal != nil {
+		if next, refusal := p.validate(ctx, s); refusal != nil {
 			return next, refusal
 		}
 	}
 	return loop.Next{}, err
 }
 
-// readSource reads the source of a supported kind. For another kind it does nothing, and refuse reports it.
+// readSource reads the source of a supported kind. For another kind it does nothing, and validate reports it.
 func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	s.source.Source = inventory.SourceOf(s.ks)
 	if _, followed := origins.KindOf(s.source.Kind); !followed {
@@ -146,8 +146,8 @@ func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Ne
 	return loop.Next{}, err
 }
 
-// recognise finds out whether the revision is applied already, so that only its health is checked.
-func recognise(_ context.Context, s *state) (loop.Next, error) {
-	s.current = s.last.recall(s)
+// checkLastApplied finds out whether the revision is applied already, so that only its health is checked.
+func checkLastApplied(_ context.Context, s *state) (loop.Next, error) {
+	s.current = s.last.load(s)
 	return loop.Next{}, nil
 }

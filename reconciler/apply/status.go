@@ -18,13 +18,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // reasonFailed is the reason of an error that may pass by itself.
 const reasonFailed = meta.ReconciliationFailedReason
 
-// hide returns a text as it may be told, without values from Secrets and credentials of addresses. It keeps the names of
+// hide returns a text as it may be shown, without values from Secrets and credentials of addresses. It keeps the names of
 // revisions, even if they contain such a value.
 func (s *state) hide(text string) string {
 	return excerpt.WithoutCredentials(s.last.secrets.Hide(text, s.revisions()...))
@@ -43,28 +43,29 @@ func (s *state) revisions() []string {
 func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.KustomizationStatus {
 	status := s.ks.Status.DeepCopy()
 	c := kustomizations.Conditions{List: &status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(now)}
-	if s.switched.done {
-		c.Remove(switching.Condition)
+	if s.switchover.done {
+		c.Remove(revisiongate.Condition)
 	}
-	if is := apimeta.FindStatusCondition(status.Conditions, switching.Condition); is != nil && s.switched.waits {
-		c.Set(switching.Condition, metav1.ConditionTrue, switching.ReasonWritten, is.Message)
+	if is := apimeta.FindStatusCondition(status.Conditions, revisiongate.Condition); is != nil && s.switchover.waits {
+		c.Set(revisiongate.Condition, metav1.ConditionTrue, revisiongate.ReasonWritten, is.Message)
 	}
 	switch {
 	case outcome != nil:
 		failed(c, status, s, outcome)
 	case s.waiting.text != "":
 		progressing(c, status, s)
-	case s.leaving.Waits():
+	case s.stale.Waits():
 		handingOver(c, status, s)
 	default:
 		succeeded(c, status, s)
 	}
 	// A refused revision records nothing new here: what earlier ones were allowed to delete is still leaving.
-	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), inventory.IDsOf(s.leaving.Staying()), s.leaving.known && !s.leaving.refused)
+	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.stale.Staying(), s.stale.retained)), inventory.IDsOf(s.stale.Staying()), s.stale.known && !s.stale.refused)
 	if s.ks.DeletionTimestamp != nil {
-		inventory.RecordUndecided(status, s.leaving.undecided)
+		inventory.RecordUndecided(status, s.stale.undecided)
 	}
-	s.leaving.left.Record(status)
+	s.stale.terminating.Record(status)
+	// Drift is corrected from a revision that was applied as a whole; one that was applied in part only counts for the limits.
 	before := lastgood.In(s.ks.Status)
 	switch {
 	case s.current || s.writes == whole:
@@ -79,10 +80,11 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	if len(s.taken) > 0 {
 		inventory.Drop(status, s.taken)
 	}
-	if s.source.revision != "" && !s.unchanged {
+	if s.source.revision != "" && !s.unchanged && !s.waitsAsBefore {
 		status.LastAttemptedRevision = s.source.revision
 	}
-	if outcome != nil || s.waiting.text == "" && len(s.leaving.Passing) == 0 || s.waiting.silent {
+	// A request is handled when its run is over, as whoever sent it waits for the result.
+	if outcome != nil || s.waiting.text == "" && len(s.stale.Passing) == 0 || s.waiting.silent {
 		if token, ok := meta.ReconcileAnnotationValue(s.ks.Annotations); ok {
 			status.LastHandledReconcileAt = token
 		}
@@ -104,7 +106,7 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 	}
 	status.Inventory = inventory.Record(inventory.Union(s.diff.owned, s.desired))
 	status.LastAttemptedRevision = s.source.revision
-	if s.diff.at.Outside() && len(status.History) == 0 { // where the objects are is written beside an outcome
+	if s.diff.at.Remote() && len(status.History) == 0 { // where the objects are is written beside an outcome
 		kustomizations.Remember(status, outcomeOf(s, meta.ProgressingReason, now))
 	}
 	inventory.RecordPlace(status, s.diff.at.Place)
@@ -120,7 +122,7 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 	} else {
 		healthIsKnown(c, s)
 	}
-	c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, s.leaving.left.Describe(message))
+	c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, s.stale.terminating.Describe(message))
 	status.ObservedGeneration = s.ks.Generation
 	status.LastAppliedRevision = s.source.revision
 	status.LastAppliedOriginRevision = s.source.origin
@@ -132,12 +134,12 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 
 // staying returns a text about what left a revision and is kept until that is applied everywhere; empty if nothing.
 func (s *state) staying() string {
-	if len(s.leaving.kept) == 0 {
+	if len(s.stale.retained) == 0 {
 		return ""
 	}
-	out := "; what left it stays until all of it is applied in its cluster: " + inventory.First(inventory.IDsOf(s.leaving.kept), namedUnhealthy)
-	if s.leaving.nowhere != "" {
-		out += "; " + s.leaving.nowhere
+	out := "; what left it stays until all of it is applied in its cluster: " + inventory.First(inventory.IDsOf(s.stale.retained), namedUnhealthy)
+	if s.stale.nowhere != "" {
+		out += "; " + s.stale.nowhere
 	}
 	return out
 }
@@ -163,7 +165,7 @@ func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationS
 
 // handingOver sets the conditions of a revision that is applied while siblings have yet to take over what left it.
 func handingOver(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
-	message := excerpt.Message("Applied revision "+s.source.revision+"; "+s.leaving.String(), kustomizev1.MaxConditionMessageLength)
+	message := excerpt.Message("Applied revision "+s.source.revision+"; "+s.stale.String(), kustomizev1.MaxConditionMessageLength)
 	c.Remove(meta.StalledCondition)
 	c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
 	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, siblings.ReasonHandingOver, message)
@@ -172,7 +174,7 @@ func handingOver(c kustomizations.Conditions, status *kustomizev1.KustomizationS
 }
 
 func healthIsKnown(c kustomizations.Conditions, s *state) {
-	if !checksHealth(s) {
+	if !health.Checked(s.ks) {
 		c.Remove(meta.HealthyCondition)
 		return
 	}
@@ -181,7 +183,7 @@ func healthIsKnown(c kustomizations.Conditions, s *state) {
 
 // record returns the inventory of a revision that is applied: its objects, and what left it and is still owned.
 func (s *state) record() *kustomizev1.ResourceInventory {
-	return inventory.Record(inventory.Union(inventory.Union(s.leaving.Staying(), s.leaving.kept), s.desired))
+	return inventory.Record(inventory.Union(inventory.Union(s.stale.Staying(), s.stale.retained), s.desired))
 }
 
 func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {

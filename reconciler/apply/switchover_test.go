@@ -13,16 +13,16 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // begun counts how often a switch began.
 type begun int
 
-func (b *begun) Begin(client.ObjectKey)                                   { *b++ }
+func (b *begun) Begin(client.ObjectKey, revisiongate.Extent)              { *b++ }
 func (b *begun) End(context.Context, client.ObjectKey, []inventory.Entry) {}
 func (b *begun) Join(client.ObjectKey, []client.ObjectKey)                {}
-func (b *begun) Unseen(context.Context, []switching.Version) ([]switching.Version, error) {
+func (b *begun) Unseen(context.Context, []revisiongate.Version) ([]revisiongate.Version, error) {
 	return nil, nil
 }
 
@@ -32,11 +32,11 @@ func TestASwitchIsAnnouncedOnceKindsAreServed(t *testing.T) {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(ks).WithStatusSubresource(ks).Build()
 	var begins begun
-	w := switcher{switches: &begins, own: kustomizations.New(hub, hub, clock.RealClock{}), clock: clock.RealClock{}}
+	w := switcher{switches: &begins, store: kustomizations.New(hub, hub, clock.RealClock{}), clock: clock.RealClock{}}
 	s := &state{ks: ks, owner: client.ObjectKeyFromObject(ks)}
-	s.switched.needed = true
+	s.switchover.needed = true
 	for range 2 {
-		if err := w.beforeRules(s)(t.Context()); err != nil || begins != 1 {
+		if err := w.beforePolicies(s)(t.Context()); err != nil || begins != 1 {
 			t.Errorf("it began %d times, want once: %v", begins, err)
 		}
 	}

@@ -117,9 +117,9 @@ func TestWithoutAnAccountTheDefaultOneActs(t *testing.T) {
 	}
 }
 
-// TestAllThatIsMissingIsSaidAtOnce: the hint lists all rights that an account lacks at once, even
+// TestAllThatIsMissingIsReportedAtOnce: the hint lists all rights that an account lacks at once, even
 // if the message names fewer objects.
-func TestAllThatIsMissingIsSaidAtOnce(t *testing.T) {
+func TestAllThatIsMissingIsReportedAtOnce(t *testing.T) {
 	w := newTenantWorld(t)
 	w.kustomization("web")
 	const role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reads, namespace: NAMESPACE}\n"
@@ -265,7 +265,7 @@ func TestWhatIsSkippedIsReadAsTheAccount(t *testing.T) {
 	}
 }
 
-func TestNamespacesAreNotTold(t *testing.T) {
+func TestNamespacesAreNotReported(t *testing.T) {
 	w := newTenantWorld(t)
 	w.allow("default", "edit", w.namespace)
 	w.kustomization("web")

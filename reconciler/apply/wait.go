@@ -12,13 +12,15 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
-	"github.com/flotilla-io/flotilla/reconciler/apply/held"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
-	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
+	"github.com/flotilla-io/flotilla/reconciler/apply/observation"
+	"github.com/flotilla-io/flotilla/reconciler/apply/watches"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 const (
+	// handoverPoll is the pause before a check whether a sibling has taken what it wants, if the watch missed it.
+	handoverPoll = 5 * time.Second
 	// definitionsPoll is the pause before looking again whether a new kind is served.
 	definitionsPoll = 500 * time.Millisecond
 	// healthPoll is the pause before looking again at what is not healthy yet. A change of a binding starts a run sooner.
@@ -52,37 +54,39 @@ type wait struct {
 // over reports whether the health check is complete, except perhaps for silent clusters.
 func (w wait) over() bool { return w.failed == nil && (w.text == "" || w.silent) }
 
-// healthy is the phase that ends a run whose health check failed. It is the last one, so that the others run before.
-func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{}, s.waiting.failed }
+// reportHealth is the phase that ends a run whose health check failed. It is the last one, so that the others run before.
+func reportHealth(_ context.Context, s *state) (loop.Next, error) {
+	return loop.Next{}, s.waiting.failed
+}
 
-// assess checks the health of a revision that is applied, if the Kustomization asks for it. It does not
+// assessHealth checks the health of a revision that is applied, if the Kustomization asks for it. It does not
 // block: the loop runs again when a binding changes, and a newer revision is not held up. What is ready is assessed
 // again only if it is in doubt, and from caches.
-func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
+func (r *Reconciler) assessHealth(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current {
-		s.waiting.failed = missing(s.last, s.now)
+		s.waiting.failed = missingError(s.last, s.now)
 	}
-	if s.waiting.failed != nil || !checksHealth(s) {
+	if s.waiting.failed != nil || !health.Checked(s.ks) {
 		return loop.Next{}, nil
 	}
 	doubts, ready := doubt(s.last, false), s.current && readyAt(s)
 	if ready && !doubts {
 		return loop.Next{}, nil
 	}
-	next, err := judge(ctx, r, s, ready)
+	next, err := evaluateHealth(ctx, r, s, ready)
 	if s.waiting.assessed = err == nil; err != nil {
 		doubt(s.last, doubts)
 	}
 	return next, err
 }
 
-// judge assesses the health; settled says that nothing was applied lately.
-func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Next, error) {
-	entries, known := health.Counted(s.ks, s.desired), wakes.Templates(nil)
-	if settled && !s.diff.at.Outside() {
+// evaluateHealth assesses the health; steady says that nothing was applied lately.
+func evaluateHealth(ctx context.Context, r *Reconciler, s *state, steady bool) (loop.Next, error) {
+	entries, known := health.Counted(s.ks, s.desired), watches.Templates(nil)
+	if steady && !s.diff.at.Remote() {
 		known = r.deps.Templates
 	}
-	observed, err := held.Observe(ctx, s.diff.at.Applier, s.owner, entries, s.desired, known)
+	observed, err := observation.Read(ctx, s.diff.at.Applier, s.owner, entries, s.desired, known)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -91,13 +95,13 @@ func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Nex
 		return loop.Next{}, err
 	}
 	found, err := r.deps.Assessor.Assess(ctx, health.Request{
-		Entries: entries, Observed: observed, As: s.diff.at, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most, Settled: settled, Outside: s.diff.at.Outside(),
+		Entries: entries, Observed: observed, As: s.diff.at, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most, Unchanged: steady, Remote: s.diff.at.Remote(),
 		At: health.Revision{Source: s.source.Source, Name: s.source.revision},
 	})
 	if err != nil {
 		return loop.Next{}, err
 	}
-	s.waiting.aside, s.leaving.replaced = found.Aside(), found.Replaced
+	s.waiting.aside, s.stale.replaced = found.Aside(), found.Replaced
 	pending, silent, failed := health.Split(found.Verdicts)
 	switch {
 	case len(failed) > 0 && len(pending) == 0:
@@ -105,7 +109,7 @@ func judge(ctx context.Context, r *Reconciler, s *state, settled bool) (loop.Nex
 		return loop.Next{}, nil
 	case len(pending) == 0 && len(silent) > 0:
 		s.waiting = wait{text: "Applied revision " + s.source.revision + "; health is not known: " + health.List(silent, namedUnhealthy), silent: true}
-		if health.ToldSilent(s.ks) {
+		if health.ReportsSilent(s.ks) {
 			return loop.Next{After: silentCheck}, nil
 		}
 		return loop.Next{After: soon}, nil // who is told that a cluster is back goes by the status, which does not say yet what is waited for
@@ -136,10 +140,6 @@ func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
 	return loop.Waiting(meta.HealthCheckFailedReason, min(intervals.Retry(s.ks), soon), s.actor.Explained(errors.New(text)))
 }
 
-func checksHealth(s *state) bool {
-	return s.ks.Spec.Wait || len(s.ks.Spec.HealthChecks) > 0
-}
-
 // readyAt reports whether the status has this revision as ready.
 func readyAt(s *state) bool {
 	return apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.ReadyCondition) && s.ks.Status.LastAppliedRevision == s.source.revision
@@ -148,7 +148,7 @@ func readyAt(s *state) bool {
 // awaited returns the objects whose changes start a run while the Kustomization waits: all of them if something is kept
 // until they are applied, and else those that health.Counted returns.
 func (s *state) awaited() []inventory.Entry {
-	if len(s.leaving.kept) > 0 {
+	if len(s.stale.retained) > 0 {
 		return health.ButItself(s.ks, s.desired)
 	}
 	return health.Counted(s.ks, s.desired)

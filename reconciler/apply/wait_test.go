@@ -25,8 +25,8 @@ import (
 
 func waiting(spec *kustomizev1.KustomizationSpec) { spec.Wait = true }
 
-// settle reports a Deployment as fully rolled out.
-func (w *world) settle(name string) {
+// rollOut reports a Deployment as fully rolled out.
+func (w *world) rollOut(name string) {
 	w.t.Helper()
 	web := w.object("apps/v1", "Deployment", w.namespace, name)
 	replicas, _, _ := unstructured.NestedInt64(web.Object, "spec", "replicas")
@@ -52,7 +52,7 @@ func TestWaitIsForHealthAndForNothingOlder(t *testing.T) {
 
 	second := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 2, "web")})
 	w.awaitReason("web", second, meta.ProgressingReason)
-	w.settle("web")
+	w.rollOut("web")
 	ks := w.ready("web", second)
 	if !apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.HealthyCondition) {
 		t.Errorf("conditions = %+v, want Healthy", ks.Status.Conditions)
@@ -114,7 +114,7 @@ func TestWaitIsForTheBindingOfWhatAPolicyCarries(t *testing.T) {
 	w.ready("web", revision)
 }
 
-func TestFailedHealthIsToldAndComesBack(t *testing.T) {
+func TestFailedHealthIsReportedAndComesBack(t *testing.T) {
 	w := newWorld(t)
 	widget := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: state, namespace: NAMESPACE}\ndata: {state: %s}\n"
 	w.kustomization("web", waiting, func(spec *kustomizev1.KustomizationSpec) {

@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	defaultWorkers = 5
 	// firstRetry and lastRetry are the shortest and the longest back-off after errors.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 2 * time.Minute
@@ -24,7 +25,7 @@ const (
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	loop, err := watches.Of(ctx, mgr, watches.Deps{
 		Hub: r.deps.Hub, States: r.lastApplied, Suspended: r.suspended, Templates: r.deps.Templates, Clock: r.opts.Clock,
-		Own: []predicate.Predicate{r.runs.Predicate(), r.own.Endings()},
+		Own: []predicate.Predicate{r.runs.Predicate(), r.store.ForgetDeleted()},
 	})
 	if err != nil {
 		return err
@@ -32,8 +33,8 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	return loop.
 		Named("apply").
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.opts.Concurrent,
-			NewQueue:                fairqueue.ByNamespace(r.opts.Concurrent),
+			MaxConcurrentReconciles: r.opts.Workers,
+			NewQueue:                fairqueue.ByNamespace(r.opts.Workers),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)

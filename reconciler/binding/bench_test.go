@@ -22,7 +22,7 @@ import (
 func BenchmarkLatency(b *testing.B) {
 	f := newFleet(b, "a", "b", "c")
 	f.create(f.policy("all", deployments("")))
-	f.settle()
+	f.awaitIdle()
 	works := f.watchWorks()
 	var took []time.Duration
 	for i := 0; b.Loop(); i++ {
@@ -49,7 +49,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 	var took []time.Duration
 	for i := 0; b.Loop(); i++ {
-		f.settle()
+		f.awaitIdle()
 		edit(f, web, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Image = fmt.Sprintf("registry.example/web:%d", i+2)
 		})
@@ -76,7 +76,7 @@ func BenchmarkThroughput(b *testing.B) {
 	const many = 500
 	f := newFleet(b, "a", "b", "c")
 	f.create(f.policy("all", deployments("")))
-	f.settle()
+	f.awaitIdle()
 	works := f.watchWorks()
 	for round := 0; b.Loop(); round++ {
 		var group errgroup.Group
@@ -92,7 +92,7 @@ func BenchmarkThroughput(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(3*many*b.N)/b.Elapsed().Seconds(), "works/s")
-	b.Log(f.settle())
+	b.Log(f.awaitIdle())
 }
 
 // BenchmarkRestart measures how long the loops take to come up with 500
@@ -108,7 +108,7 @@ func BenchmarkRestart(b *testing.B) {
 	for range 3 * many {
 		<-works
 	}
-	f.settle()
+	f.awaitIdle()
 	last := f.deployment(fmt.Sprintf("web-%d", many-1))
 	for replicas := int32(3); b.Loop(); replicas++ {
 		f.stop()
@@ -120,7 +120,7 @@ func BenchmarkRestart(b *testing.B) {
 			<-works
 		}
 		b.ReportMetric(float64(time.Since(begin).Milliseconds()), "first-change-ms")
-		b.Log(f.settle())
+		b.Log(f.awaitIdle())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -44,7 +44,7 @@ func TestWithdraw(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(now)
 			hub := &writeRecorder{wrote: map[string]bool{}}
 			p := writer{
-				hub: hub, parallel: 1, clock: c, written: writecache.New[*workv1alpha1.Work](c), own: writecache.New[workv1alpha2.Binding](c), there: newPresence(c, nil), recalls: recall.Recaller{Leaving: nothingLeaves},
+				hub: hub, parallel: 1, clock: c, written: writecache.New[*workv1alpha1.Work](c), own: writecache.New[workv1alpha2.Binding](c), there: newPresence(c, nil), recalls: undelete.Recaller{Leaving: nothingLeaves},
 				cluster: func(_ context.Context, name string) (*clusterv1alpha1.Cluster, bool, error) {
 					return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, true, nil
 				},
@@ -56,9 +56,9 @@ func TestWithdraw(t *testing.T) {
 				Namespace: "shop", Name: "web-deployment", UID: "b", DeletionTimestamp: &metav1.Time{Time: now.Add(-tc.ago)}, Finalizers: []string{workv1alpha2.BindingControllerFinalizer},
 			}}
 			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b"}}
-			next, err := p.withdraw(t.Context(), &state{binding: b, works: tc.works})
+			next, err := p.finalize(t.Context(), &state{binding: b, works: tc.works})
 			if err != nil || !next.Done || next.After != tc.after {
-				t.Errorf("withdraw = %+v, %v, want it to look again after %s", next, err, tc.after)
+				t.Errorf("finalize = %+v, %v, want it to look again after %s", next, err, tc.after)
 			}
 			if diff := cmp.Diff(tc.wrote, hub.wrote); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)

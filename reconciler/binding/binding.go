@@ -18,11 +18,11 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
-	"github.com/flotilla-io/flotilla/reconciler/succession"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
+	"github.com/flotilla-io/flotilla/reconciler/workrename"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -56,7 +56,7 @@ type Options struct {
 	Undecided func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 	// Switches reports what is being switched from one revision to the next, and the overrides
 	// in force; if nil, the loop makes its own, without any switches.
-	Switches *switching.Tracker
+	Switches *revisiongate.Tracker
 	// Answers returns since when a cluster has been reachable, zero for always; whether it has been found
 	// reachable since the time asked; and if not, when to ask again. If nil, the Cluster's
 	// conditions decide.
@@ -91,11 +91,14 @@ type Reconciler struct {
 
 	works     *workLister
 	freshness *freshness
-	switches  *switching.Tracker
+	switches  *revisiongate.Tracker
 	gate      *revisionGate
 	inbox     loop.Inbox[ctrl.Request]
 	failures  dedup.Messages[reported]
-	phases    []loop.Phase[state]
+	reader    reader
+	renderer  renderer
+	writer    writer
+	itself    bindingWriter
 	counts    *stagemetrics.Stage
 }
 
@@ -125,19 +128,17 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	}
 	switches := opts.Switches
 	if switches == nil {
-		switches = switching.New(hub, templates)
+		switches = revisiongate.New(hub, templates)
 	}
 	r := &Reconciler{templates: templates, events: events, opts: opts, switches: switches, counts: newCounts(opts.Metrics, opts.Clock)}
 	r.gate = newRevisionGate(switches, opts, func(req ctrl.Request) { r.inbox.Add(req, false) })
-	works := &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, gone: r.gate.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
+	r.works = &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
+	r.reader = reader{hub: hub, gone: r.gate.forget, live: live, templates: templates.Get, works: r.works.of, orphans: r.works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
-	freshness := newFreshness(opts.Clock, opts.StaleFor)
-	write := writer{hub: hub, claims: releaser{hub: hub, live: live, released: works.released, written: works.written, clock: opts.Clock}, recalls: recall.Recaller{Hub: hub, Cluster: works.cluster, Leaving: works.leaving, Written: works.written, Clock: opts.Clock}, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, freshness: freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
-	r.works, r.freshness = works, freshness
-	render := renderer{cluster: works.cluster, overrides: r.gate.overrides, interpreter: interp, quotas: r.quotasOf}
-	itself := bindingWriter{hub: hub, own: own}
-	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, write.claims.withhold, r.gate.notPruned, write.depart, r.gate.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
+	r.freshness = newFreshness(opts.Clock, opts.StaleFor)
+	r.writer = writer{hub: hub, claims: releaser{hub: hub, live: live, released: r.works.released, written: r.works.written, clock: opts.Clock}, recalls: undelete.Recaller{Hub: hub, Cluster: r.works.cluster, Leaving: r.works.leaving, Written: r.works.written, Clock: opts.Clock}, events: events, find: r.works.find, cluster: r.works.cluster, written: r.works.written, own: own, freshness: r.freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: workrename.New(hub, r.works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	r.renderer = renderer{cluster: r.works.cluster, overrides: r.gate.overrides, interpreter: interp, quotas: r.quotasOf}
+	r.itself = bindingWriter{hub: hub, own: own}
 	return r
 }
 
@@ -149,6 +150,8 @@ type state struct {
 	// works are the Works that carry the binding's permanent ID, or, if there is no
 	// binding, its name.
 	works []*workv1alpha1.Work
+	// serving reports whether what the binding carries is needed in a cluster that it leaves; nil if it never is.
+	serving func(cluster string) bool
 	// template is what the binding propagates.
 	template *unstructured.Unstructured
 	// plans are what each cluster should hold.
@@ -170,7 +173,8 @@ type state struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := state{key: req.NamespacedName}
 	end := r.counts.Begin()
-	next, err := loop.Run(ctx, &s, r.phases...)
+	next, err := loop.Run(ctx, &s, r.reader.readBinding, r.itself.useLastWrite, r.writer.finalize, r.reader.readTemplate, r.writer.claims.retain,
+		r.gate.ignoreStalePrune, r.writer.pruneClusters, r.suspendDispatching, r.gate.awaitRevision, r.renderer.render, r.writer.dispatch, r.itself.recordFaults, r.writer.endEvictions, r.writer.deleteStaleWorks)
 	end("", s.failure(err))
 	r.reportFailures(&s, err)
 	return s.result(next, err)

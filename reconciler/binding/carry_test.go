@@ -15,7 +15,7 @@ import (
 func TestCarryDeployment(t *testing.T) {
 	f := newFleet(t, "a", "b", "c")
 	f.create(f.policy("all", deployments("web")))
-	f.settle()
+	f.awaitIdle()
 
 	web := f.deployment("web")
 	f.create(web)
@@ -50,7 +50,7 @@ func TestCarryDeployment(t *testing.T) {
 	f.check(f.env.Hub.Delete(f.Context(), web))
 	eventually(f, "works", map[string]string{}, func() map[string]string { return f.images("web") })
 	eventually(f, "binding gone", true, func() bool { return f.binding("Deployment", "web") == nil })
-	end := f.settle()
+	end := f.awaitIdle()
 	maps.DeleteFunc(end, func(what string, _ int) bool { // the garbage collector may be first, and the binding be gone by then
 		return strings.HasPrefix(what, "DELETE resourcebindings")
 	})
@@ -66,7 +66,7 @@ func TestStatusOfTemplate(t *testing.T) {
 	web := f.deployment("web")
 	f.create(f.policy("all", deployments("web")), web)
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 	f.check(f.env.Hub.Get(f.Context(), client.ObjectKeyFromObject(web), web))
 	web.Status.Replicas, web.Status.ReadyReplicas = 2, 2
 	f.check(f.env.Hub.Status().Update(f.Context(), web))
@@ -83,7 +83,7 @@ func TestContentPassesTheBinding(t *testing.T) {
 	web := f.deployment("web")
 	f.create(f.policy("all", deployments("web")), web)
 	eventually(f, "images", map[string]string{"a": "2x1", "b": "2x1"}, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 	before := f.binding("Deployment", "web").ResourceVersion
 
 	release := f.traffic.hold("PATCH resourcebindings")
@@ -110,7 +110,7 @@ func TestDecisionsWaitForTheBinding(t *testing.T) {
 	for _, name := range []string{"web", "api"} {
 		eventually(f, "images of "+name, map[string]string{"a": "2x1"}, func() map[string]string { return f.images(name) })
 	}
-	f.settle()
+	f.awaitIdle()
 
 	release := f.traffic.hold("PATCH resourcebindings")
 	defer release()

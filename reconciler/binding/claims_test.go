@@ -41,7 +41,7 @@ func TestPreemption(t *testing.T) {
 	f.create(high)
 	edit(f, high, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Preemption = policyv1alpha1.PreemptAlways })
 	eventually(f, "policy is looked at", true, func() bool { return f.ready(high) != "" })
-	f.settle()
+	f.awaitIdle()
 	if got := f.holder("web"); got != [2]string{"low", "low"} {
 		t.Errorf("an equal priority preempts: %v", got)
 	}
@@ -61,7 +61,7 @@ func TestPreemption(t *testing.T) {
 		p.Spec.Priority, p.Spec.Preemption = ptr.To[int32](6), policyv1alpha1.PreemptAlways
 	})
 	eventually(f, "holder once the priority is raised", [2]string{"low", "low"}, func() [2]string { return f.holder("web") })
-	f.settle()
+	f.awaitIdle()
 	f.stop()
 	f.start()
 	f.wrote("a restart", map[string]int{})
@@ -109,7 +109,7 @@ func TestLazy(t *testing.T) {
 		t.Errorf("the note of the template that waited is left: %s", note)
 	}
 
-	f.settle()
+	f.awaitIdle()
 	edit(f, lazy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.ActivationPreference = ""; f.to(p, "a", "b") })
 	eventually(f, "images once the policy is not Lazy any more", map[string]string{"a": "3x1", "b": "3x1"}, func() map[string]string { return f.images("old") })
 }
@@ -164,7 +164,7 @@ func TestPolicyStatus(t *testing.T) {
 		got.Problem, _, _ = strings.Cut(got.Problem, "/") // of which template depends on which was slower
 		return got
 	})
-	f.settle()
+	f.awaitIdle()
 	f.stop()
 	f.start()
 	f.wrote("a restart with a problem", map[string]int{})
@@ -187,7 +187,7 @@ func TestEditTouchesItsOwn(t *testing.T) {
 		mine = p
 	}
 	f.create(wide)
-	f.settle()
+	f.awaitIdle()
 	edit(f, mine, func(p *policyv1alpha1.PropagationPolicy) { f.to(p, "b") })
 	f.arrive("four", "b")
 	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("four") })

@@ -21,18 +21,18 @@ type bindingWriter struct {
 	own *writecache.Cache[workv1alpha2.Binding]
 }
 
-// latest continues the pass with the binding as this loop wrote it last, if the
+// useLastWrite continues the pass with the binding as this loop wrote it last, if the
 // cache does not have that yet.
-func (p bindingWriter) latest(_ context.Context, s *state) (loop.Next, error) {
+func (p bindingWriter) useLastWrite(_ context.Context, s *state) (loop.Next, error) {
 	if s.binding != nil {
 		s.binding, _ = p.own.Latest(s.key, s.binding, true)
 	}
 	return loop.Next{}, nil
 }
 
-// noteFaults records on the binding why clusters have no Work: there is no other object to record it on.
+// recordFaults records on the binding why clusters have no Work: there is no other object to record it on.
 // Errors that may pass by themselves are not recorded, and do not clear what is recorded.
-func (p bindingWriter) noteFaults(ctx context.Context, s *state) (loop.Next, error) {
+func (p bindingWriter) recordFaults(ctx context.Context, s *state) (loop.Next, error) {
 	faults := propagation.ClusterFaults{}
 	for _, f := range s.failed {
 		switch {

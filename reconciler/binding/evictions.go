@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/binding/dispatchsuspension"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
@@ -33,13 +34,19 @@ type Evictions struct {
 	Scheduler string
 }
 
+// suspendDispatching keeps clusters that are being left, and are away, from getting what they did not get before.
+func (r *Reconciler) suspendDispatching(ctx context.Context, s *state) (loop.Next, error) {
+	p := r.writer
+	return loop.Next{}, dispatchsuspension.Withholder{Hub: p.hub, Written: p.written}.From(ctx, s.binding.BindingSpec(), s.works, once(awayFrom(ctx, p)))
+}
+
 // endEvictions ends the eviction tasks of clusters that may be left now. Their Works are removed
 // later in the same pass. If the binding has changed meanwhile, it writes nothing, and the pass
 // is repeated.
 func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.binding.BindingSpec()
 	if len(spec.GracefulEvictionTasks) == 0 {
-		p.there.end(s.key)
+		p.there.end(s.key) // no answer is waited for any more
 		return loop.Next{}, nil
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
@@ -137,6 +144,8 @@ func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) 
 			return err == nil && !found
 		},
 		Away:      awayFrom(ctx, p),
+		Serving:   s.serving,
+		Returning: p.returning(ctx, s),
 		Scheduled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
 		Now:       p.clock.Now(),
 		Grace:     p.evictions.Grace,
@@ -149,6 +158,21 @@ func awayFrom(ctx context.Context, p writer) func(cluster string) bool {
 	return func(cluster string) bool {
 		c, found, err := p.cluster(ctx, cluster)
 		return err != nil || found && failover.Away(c)
+	}
+}
+
+// returning returns a function that returns until when the scheduler may take back a cluster that had failed; nil for a binding that
+// is not placed in each cluster that fits.
+func (p writer) returning(ctx context.Context, s *state) func(cluster string) time.Time {
+	if !placement.Everywhere(s.binding.BindingSpec()) {
+		return nil
+	}
+	return func(cluster string) time.Time {
+		c, found, err := p.cluster(ctx, cluster)
+		if err != nil || !found {
+			return time.Time{}
+		}
+		return failover.JustBackUntil(c, p.clock.Now())
 	}
 }
 

@@ -34,8 +34,8 @@ func unfit() error {
 	return planError(plan.WorkPlan{Err: errUnfit})
 }
 
-// TestTellFailures follows a binding through several passes.
-func TestTellFailures(t *testing.T) {
+// TestReportFailures follows a binding through several passes.
+func TestReportFailures(t *testing.T) {
 	const (
 		eastOverride = "ApplyOverridePolicyFailed: cluster east: override policy shop/o: overrideRules[1].plaintext[0] at /spec/x: nothing is there"
 		eastRule     = "SyncWorkFailed: cluster east: revise replicas of X x: nil"

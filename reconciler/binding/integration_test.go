@@ -129,7 +129,7 @@ func (f *fleet) bury(ctx context.Context) {
 		}
 		for i := range list.Items {
 			w := &list.Items[i]
-			if patch, held := bindings.WithoutFinalizer(w, workv1alpha2.ExecutionControllerFinalizer); held && w.DeletionTimestamp != nil {
+			if patch, has := bindings.WithoutFinalizer(w, workv1alpha2.ExecutionControllerFinalizer); has && w.DeletionTimestamp != nil {
 				_ = f.env.Hub.Patch(ctx, w, patch)
 			}
 		}
@@ -371,9 +371,9 @@ func eventually[T any](f *fleet, what string, want T, got func() T) {
 	}
 }
 
-// settle waits until nothing is written any more and returns what the loops
+// awaitIdle waits until nothing is written any more and returns what the loops
 // have written since the last call, without the status of policies.
-func (f *fleet) settle() map[string]int {
+func (f *fleet) awaitIdle() map[string]int {
 	f.Helper()
 	f.env.QuietRevision(f)
 	out := f.traffic.writes()
@@ -384,7 +384,7 @@ func (f *fleet) settle() map[string]int {
 // wrote checks what the loops wrote since the last look.
 func (f *fleet) wrote(what string, want map[string]int) {
 	f.Helper()
-	if diff := cmp.Diff(want, f.settle()); diff != "" {
+	if diff := cmp.Diff(want, f.awaitIdle()); diff != "" {
 		f.Errorf("writes for %s (-want +got):\n%s", what, diff)
 	}
 }
@@ -392,9 +392,9 @@ func (f *fleet) wrote(what string, want map[string]int) {
 // traffic counts the writes that the loops send, by verb and resource, and
 // those that were refused. It can delay writes.
 type traffic struct {
-	mu     sync.Mutex
-	counts map[string]int
-	held   map[string]chan struct{} // by verb and resource, until it is closed
+	mu      sync.Mutex
+	counts  map[string]int
+	blocked map[string]chan struct{} // by verb and resource, until it is closed
 }
 
 // hold delays the loops' writes of a verb and resource until release is
@@ -403,14 +403,14 @@ func (c *traffic) hold(what string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gate := make(chan struct{})
-	c.held = map[string]chan struct{}{what: gate}
+	c.blocked = map[string]chan struct{}{what: gate}
 	return sync.OnceFunc(func() { close(gate) })
 }
 
 // pass returns once r is not delayed any more.
 func (c *traffic) pass(r *http.Request) {
 	c.mu.Lock()
-	gate := c.held[r.Method+" "+resourceOf(r.URL.Path)]
+	gate := c.blocked[r.Method+" "+resourceOf(r.URL.Path)]
 	c.mu.Unlock()
 	if gate == nil {
 		return

@@ -21,7 +21,7 @@ import (
 )
 
 // tells writes why a cluster is not ready into its condition.
-func (f *fleet) tells(name, reason string) {
+func (f *fleet) reports(name, reason string) {
 	f.Helper()
 	c := f.member(name)
 	f.check(f.env.Hub.Get(f.Context(), client.ObjectKeyFromObject(c), c))
@@ -47,10 +47,11 @@ func leaving(t *testing.T) *fleet {
 	f.arrive("web", "a")
 	f.arrive("web", "b")
 	f.serving("web", "b", `{"replicas":2}`)
-	f.settle()
+	f.awaitIdle()
 	edit(f, f.member("a"), func(c *clusterv1alpha1.Cluster) {
 		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute})
 	})
+	f.awaitIdle() // a scheduler that does not know of the taint yet would take the cluster back
 	edit(f, f.binding("Deployment", "web"), func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = b.Spec.Clusters[1:]
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
@@ -65,7 +66,7 @@ func leaving(t *testing.T) *fleet {
 // stays checks that the copy in a is there once nothing is written any more.
 func (f *fleet) stays(when string) {
 	f.Helper()
-	f.settle()
+	f.awaitIdle()
 	b := f.binding("Deployment", "web")
 	if _, there := f.images("web")["a"]; !there || len(b.Spec.GracefulEvictionTasks) != 1 {
 		f.Fatalf("%s: runs in %v, leaves %v; events %q", when, f.images("web"), b.Spec.GracefulEvictionTasks, f.events.all())
@@ -97,7 +98,7 @@ func (f *fleet) touches() {
 // keeps the copy that was healthy there, whatever its statuses report. Once it is reachable again, they count.
 func TestTheLastCopyIsNotLeftInSilence(t *testing.T) {
 	f := leaving(t)
-	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("a", clusterv1alpha1.ClusterNotReachableReason)
 	f.stays("it is not reachable")
 	f.touches()
 	f.stays("somebody wants it to be placed anew")
@@ -106,12 +107,12 @@ func TestTheLastCopyIsNotLeftInSilence(t *testing.T) {
 	f.stop()
 	f.start()
 	f.stays("the loops have started again")
-	f.tells("a", clusterv1alpha1.ClusterAnswersAgainReason)
+	f.reports("a", clusterv1alpha1.ClusterAnswersAgainReason)
 	f.stays("it answers again")
 	f.serving("web", "a", `{"replicas":2}`)
 	f.touches()
 	f.stays("it answers again, and nothing is ready there yet")
-	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("a", clusterv1alpha1.ClusterNotReachableReason)
 	f.touches()
 	f.stays("and is gone once more")
 	f.serving("web", "a", `{"replicas":2,"readyReplicas":1}`)
@@ -132,9 +133,9 @@ func TestTheLastCopyIsNotLeftWhileItServesInPart(t *testing.T) {
 	f.left("")
 }
 
-// TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart: a copy that served nobody when the loops stopped may be healthy
+// TestTheLastCopyIsNotLeftForWhatWasReportedBeforeAStart: a copy that served nobody when the loops stopped may be healthy
 // by now.
-func TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart(t *testing.T) {
+func TestTheLastCopyIsNotLeftForWhatWasReportedBeforeAStart(t *testing.T) {
 	f := leaving(t)
 	f.stop()
 	f.serving("web", "a", `{"replicas":2}`)
@@ -151,7 +152,7 @@ func TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 // TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf: the report alone starts the pass.
 func TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf(t *testing.T) {
 	f := leaving(t)
-	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("a", clusterv1alpha1.ClusterNotReachableReason)
 	f.serving("web", "a", `{"replicas":2}`)
 	f.stays("it is not reachable")
 	f.says("a", metav1.ConditionTrue)
@@ -162,17 +163,17 @@ func TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf(t *testing.T) {
 // back, even if the other cluster has lost its copy by then.
 func TestAClusterThatIsAwayIsLeftOnceItIsBack(t *testing.T) {
 	f := leaving(t)
-	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("a", clusterv1alpha1.ClusterNotReachableReason)
 	f.arrive("web", "b")
 	f.stays("b has it, and a is away")
 	f.stop()
 	f.start()
 	f.stays("the loops have started again")
-	f.tells("b", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("b", clusterv1alpha1.ClusterNotReachableReason)
 	f.stays("both are away")
 	f.says("a", metav1.ConditionTrue)
 	f.stays("a is back, and has the only copy that is heard of")
-	f.tells("a", clusterv1alpha1.ClusterStatusUnknownReason)
+	f.reports("a", clusterv1alpha1.ClusterStatusUnknownReason)
 	f.says("b", metav1.ConditionTrue)
 	f.stays("b is back, and a is away again")
 	f.says("a", metav1.ConditionTrue)
@@ -182,7 +183,7 @@ func TestAClusterThatIsAwayIsLeftOnceItIsBack(t *testing.T) {
 // TestWhoDeletesWaitsForNobody: a deleted template is removed from each cluster as soon as that is reachable.
 func TestWhoDeletesWaitsForNobody(t *testing.T) {
 	f := leaving(t)
-	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("a", clusterv1alpha1.ClusterNotReachableReason)
 	f.arrive("web", "b")
 	f.stays("b has it, and a is away")
 	f.check(f.env.Hub.Delete(f.Context(), f.deployment("web")))
@@ -198,13 +199,15 @@ func TestWhatHasToGoFirstWaitsForAPlaceToGoTo(t *testing.T) {
 	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) {
 		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute})
 	})
+	f.awaitIdle() // a scheduler that does not know of the taint yet would take the cluster back
 	edit(f, f.binding("Deployment", "web"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] })
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
-	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("a", clusterv1alpha1.ClusterNotReachableReason)
 	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
 	edit(f, f.member("a"), func(c *clusterv1alpha1.Cluster) {
 		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute})
 	})
+	f.awaitIdle() // a scheduler that does not know of the taint yet would take the cluster back
 	edit(f, f.binding("Deployment", "web"), func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters[0].Name = f.cluster("b")
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
@@ -213,7 +216,7 @@ func TestWhatHasToGoFirstWaitsForAPlaceToGoTo(t *testing.T) {
 		}}
 	})
 	f.stays("a is away")
-	f.tells("b", clusterv1alpha1.ClusterNotReachableReason)
+	f.reports("b", clusterv1alpha1.ClusterNotReachableReason)
 	f.says("a", metav1.ConditionTrue)
 	f.stays("a is back, and b is away")
 	f.says("b", metav1.ConditionTrue)

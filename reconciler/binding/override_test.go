@@ -23,7 +23,7 @@ import (
 )
 
 // looks returns how many passes over bindings there were.
-func looks(f *fleet) int {
+func reads(f *fleet) int {
 	f.Helper()
 	families, err := metrics.Registry.Gather()
 	f.check(err)
@@ -89,7 +89,7 @@ func TestOverrideAmongMany(t *testing.T) {
 		}
 		return n
 	})
-	f.settle()
+	f.awaitIdle()
 
 	override := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "three"},
@@ -107,14 +107,14 @@ func TestOverrideAmongMany(t *testing.T) {
 	}
 	step := func(what string, act func(), seven map[string]string, wantLooks int, wantWrites map[string]int) {
 		t.Helper()
-		before, begin := looks(f), time.Now()
+		before, begin := reads(f), time.Now()
 		act()
 		eventually(f, what, seven, func() map[string]string { return f.values(7) })
 		took := time.Since(begin)
 		f.wrote(what, wantWrites)
 		// An own write that the watch reports before its answer comes causes
 		// one more pass.
-		if got := looks(f) - before; got < wantLooks || got > wantLooks+wantWrites["PATCH works"] {
+		if got := reads(f) - before; got < wantLooks || got > wantLooks+wantWrites["PATCH works"] {
 			t.Errorf("%s: looked at %d bindings, want %d", what, got, wantLooks)
 		}
 		t.Logf("%s: %s", what, took.Round(time.Millisecond))
@@ -160,7 +160,7 @@ func TestBadOverride(t *testing.T) {
 	for _, name := range []string{"web", "api"} {
 		eventually(f, "images of "+name, plain, func() map[string]string { return f.images(name) })
 	}
-	f.settle()
+	f.awaitIdle()
 
 	bad := f.imageTag("bad", "web", "3", "a")
 	good := bad.Spec.OverrideRules[0].Overriders
@@ -214,11 +214,11 @@ func TestBadOverride(t *testing.T) {
 func TestOverrideFirst(t *testing.T) {
 	f := newFleet(t, "a")
 	f.create(f.policy("all", deployments("")), f.imageTag("tag", "web", "9", "a"))
-	f.settle()
+	f.awaitIdle()
 	web := f.deployment("web")
 	f.create(web)
 	eventually(f, "images", map[string]string{"a": "2x9"}, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 	f.stop()
 	edit(f, f.member("a"), func(c *clusterv1alpha1.Cluster) { c.Labels["tier"] = "gold" })
 	f.start()

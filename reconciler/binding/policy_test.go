@@ -57,7 +57,7 @@ func (f *fleet) ready(p policyv1alpha1.Policy) string {
 func TestPolicyAfterTemplate(t *testing.T) {
 	f := newFleet(t, "a")
 	f.create(f.deployment("web"), f.deployment("other"))
-	f.settle()
+	f.awaitIdle()
 	policy := f.policy("late", labelled("app", "web"))
 	f.create(policy)
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
@@ -77,7 +77,7 @@ func TestSelectorEdits(t *testing.T) {
 	policy := f.policy("p", labelled("app", "web"))
 	f.create(policy, f.deployment("web"), f.deployment("api"))
 	eventually(f, "holder of web", [2]string{"p", "p"}, func() [2]string { return f.holder("web") })
-	f.settle()
+	f.awaitIdle()
 
 	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{labelled("app", "api")}
@@ -105,7 +105,7 @@ func TestPrecedence(t *testing.T) {
 	f.create(low, high)
 	f.create(f.deployment("web")) // once both policies are known, as what is claimed stays so
 	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 
 	f.check(f.env.Hub.Delete(f.Context(), high))
 	eventually(f, "images under the other policy", map[string]string{"a": "2x1", "b": "2x1"}, func() map[string]string { return f.images("web") })
@@ -180,7 +180,7 @@ func TestSameNameInAnotherGroup(t *testing.T) {
 	f.create(web)
 	eventually(f, "works", 1, func() int { return len(f.works("Deployment", "web")) })
 	eventually(f, "policy", policyv1alpha1.PolicyReasonMatched, func() string { return f.ready(policy) }) // or it says so later
-	f.settle()
+	f.awaitIdle()
 	other := custom(f.ns, "Deployment", "web")
 	eventually(f, "created", true, func() bool { return f.env.Hub.Create(f.Context(), other) == nil })
 	eventually(f, "event", 1, func() int { return f.events.reasons()["Deployment ApplyPolicyFailed"] })
@@ -218,7 +218,7 @@ func TestClusterScope(t *testing.T) {
 	}
 	eventually(f, "clusters of the role", []string{f.cluster("a")}, bound)
 	eventually(f, "works of the settings", 1, func() int { return len(f.works("ConfigMap", "settings")) })
-	f.settle()
+	f.awaitIdle()
 	f.stop()
 	f.start()
 	f.wrote("a restart", map[string]int{})

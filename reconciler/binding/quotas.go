@@ -33,7 +33,7 @@ func (r *Reconciler) quotasOf(ctx context.Context, namespace string) ([]*policyv
 // quotaEvents enqueues the bindings of a namespace whose quotas change, as a change decides whether overrides may raise
 // resources.
 func (r *Reconciler) quotaEvents() handler.EventHandler {
-	look := func(ctx context.Context, quota client.Object, q queue) {
+	enqueue := func(ctx context.Context, quota client.Object, q queue) {
 		err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) { q.Add(requestFor(b)) }, client.InNamespace(quota.GetNamespace()))
 		if err != nil {
 			log.FromContext(ctx).Error(err, "find the bindings of a namespace", "namespace", quota.GetNamespace())
@@ -42,14 +42,14 @@ func (r *Reconciler) quotaEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList { // at the start bindingEvents enqueues every binding
-				look(ctx, e.Object, q)
+				enqueue(ctx, e.Object, q)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				look(ctx, e.ObjectNew, q)
+				enqueue(ctx, e.ObjectNew, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { look(ctx, e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, e.Object, q) },
 	}
 }

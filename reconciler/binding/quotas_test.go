@@ -32,7 +32,7 @@ func TestAnOverrideDoesNotGetAroundAQuota(t *testing.T) {
 		Path: "/spec/replicas", Operator: policyv1alpha1.OverriderOpReplace, Value: apiextensionsv1.JSON{Raw: []byte("7")},
 	}}}
 	f.create(limit)
-	f.settle()
+	f.awaitIdle()
 	f.create(more)
 	fault := func() bool {
 		return strings.Contains(f.works("Deployment", "web")["a"].Annotations[propagation.FaultAnnotation], "ask for 2500m of cpu more")
@@ -50,7 +50,7 @@ func TestWhatKeepsAClusterFromItsFirstWorkIsNoted(t *testing.T) {
 	bad := f.imageTag("bad", "web", "1", "b")
 	bad.Spec.OverrideRules[0].Overriders = policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/missing/field", Operator: policyv1alpha1.OverriderOpRemove}}}
 	f.create(bad)
-	f.settle()
+	f.awaitIdle()
 	f.create(f.policy("all", deployments("")), f.deployment("web"))
 	noted := func() map[string]bool {
 		out := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/binding/inuse"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -31,10 +32,10 @@ type reader struct {
 	unchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 }
 
-// binding reads the binding and its Works. If the cache has no binding, Works with its name count as left
+// readBinding reads the binding and its Works. If the cache has no binding, Works with its name count as left
 // behind only once a read from the control plane itself shows that it is gone: the watch
 // of Works may be ahead of that of bindings.
-func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
+func (p reader) readBinding(ctx context.Context, s *state) (loop.Next, error) {
 	b, found, err := bindings.Get(ctx, p.hub, s.key)
 	if err != nil {
 		return loop.Next{}, err
@@ -48,14 +49,15 @@ func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: there}, err // if it exists, the watch will report it
 	}
 	s.binding = b
+	s.serving = inuse.Of(ctx, p.hub, b)
 	s.works, err = p.works(ctx, b)
 	return loop.Next{}, err
 }
 
-// template reads the template. It ends the pass if the template is not the version that the
+// readTemplate reads the template. It ends the pass if the template is not the version that the
 // binding is for, and the binding would be decided differently for it: what runs
 // stays as it is until the two agree again.
-func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
+func (p reader) readTemplate(ctx context.Context, s *state) (loop.Next, error) {
 	ref := &s.binding.BindingSpec().Resource
 	obj, presence, err := p.templates(ctx, bindings.TemplateOf(s.binding))
 	switch {

@@ -20,7 +20,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -99,7 +99,7 @@ func TestRecall(t *testing.T) {
 			now := clocktesting.NewFakePassiveClock(time.Unix(9, 0))
 			written := writecache.New[*workv1alpha1.Work](now)
 			p := writer{
-				hub: hub, written: written, recalls: recall.Recaller{Hub: hub, Written: written, Clock: now, Cluster: func(context.Context, string) (*clusterv1alpha1.Cluster, bool, error) {
+				hub: hub, written: written, recalls: undelete.Recaller{Hub: hub, Written: written, Clock: now, Cluster: func(context.Context, string) (*clusterv1alpha1.Cluster, bool, error) {
 					return tc.cluster, tc.cluster != nil, nil
 				}},
 				find: func(context.Context, client.ObjectKey) (*workv1alpha1.Work, bool, error) { return current, true, nil },
@@ -155,7 +155,7 @@ func TestWhatHasNoSuccessorYet(t *testing.T) {
 		"another Work waits for its end there, as it does": {work: leaving(former, "true"), binding: own, ready: metav1.ConditionUnknown, keeps: []string{"m1"}},
 	} {
 		hub, clock := &patches{}, clocktesting.NewFakePassiveClock(now)
-		r := recall.Recaller{Hub: hub, Clock: clock, Written: writecache.New[*workv1alpha1.Work](clock),
+		r := undelete.Recaller{Hub: hub, Clock: clock, Written: writecache.New[*workv1alpha1.Work](clock),
 			Leaving: func(context.Context, client.ObjectKey) ([]*workv1alpha1.Work, error) {
 				return []*workv1alpha1.Work{tc.work}, nil
 			},
@@ -164,7 +164,7 @@ func TestWhatHasNoSuccessorYet(t *testing.T) {
 				c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: tc.ready, LastTransitionTime: metav1.NewTime(now.Add(-tc.since))}}
 				return c, true, nil
 			}}
-		after, err := r.Settle(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, tc.binding, tc.keeps...)
+		after, err := r.Decide(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, tc.binding, tc.keeps...)
 		if diff := cmp.Diff(tc.want, hub.got); diff != "" || err != nil || after != tc.after {
 			t.Errorf("%s: error %v; again after %s, want %s; patches (-want +got):\n%s", name, err, after, tc.after, diff)
 		}

@@ -66,9 +66,9 @@ func (p releaser) annotate(ctx context.Context, w *workv1alpha1.Work, template a
 	return nil
 }
 
-// withhold takes back that the claims of a binding's name may go, where the template is there again and a Work has not been able
+// retain takes back that the claims of a binding's name may go, where the template is there again and a Work has not been able
 // to take its claim along yet, as its cluster is away: the claim stays there with its data, and what asks for it there again takes it over.
-func (p releaser) withhold(ctx context.Context, s *state) (loop.Next, error) {
+func (p releaser) retain(ctx context.Context, s *state) (loop.Next, error) {
 	if !volumes.IsVolumeClaim(s.template.GroupVersionKind().GroupKind()) || s.template.GetDeletionTimestamp() != nil {
 		return loop.Next{}, nil
 	}

@@ -20,9 +20,9 @@ type renderer struct {
 	quotas      func(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error)
 }
 
-// run sets the plans. It ends the pass if it is not known which overrides apply. A plan that cannot be rendered has
+// render sets the plans. It ends the pass if it is not known which overrides apply. A plan that cannot be rendered has
 // an error, which does not affect the others.
-func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
+func (p renderer) render(ctx context.Context, s *state) (loop.Next, error) {
 	overrides, next := p.overrides(ctx, s)
 	if next.Done {
 		return next, nil

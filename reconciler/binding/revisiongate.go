@@ -18,16 +18,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // revisionGate keeps half of a revision out of Works. While a Kustomization switches to another revision, the
 // bindings of templates that it changed wait. Once it has switched, the bindings that its overrides touch are
 // reconciled, each as soon as its placement is that of the new revision. See docs/design/0009.
 type revisionGate struct {
-	switches  *switching.Tracker
+	switches  *revisiongate.Tracker
 	undecided func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
-	waiting   *switching.Waiting[ctrl.Request]
+	waiting   *revisiongate.Waiting[ctrl.Request]
 	again     func(ctrl.Request)
 
 	mu sync.Mutex
@@ -44,14 +44,14 @@ type revisionGate struct {
 // longestUndecided is the longest wait for a decision that is due and does not come.
 const longestUndecided = 10 * time.Second
 
-func newRevisionGate(switches *switching.Tracker, opts Options, again func(ctrl.Request)) *revisionGate {
+func newRevisionGate(switches *revisiongate.Tracker, opts Options, again func(ctrl.Request)) *revisionGate {
 	return &revisionGate{
-		switches: switches, undecided: opts.Undecided, waiting: switching.NewWaiting(switches, again), again: again, clock: opts.Clock,
+		switches: switches, undecided: opts.Undecided, waiting: revisiongate.NewWaiting(switches, again), again: again, clock: opts.Clock,
 		touched: map[ctrl.Request]client.ObjectKey{}, begun: map[ctrl.Request]bool{}, undecidedSince: map[ctrl.Request]time.Time{},
 	}
 }
 
-// switchEnding is the Ending of a switching.Listener.
+// switchEnding is the Ending of a revisiongate.Listener.
 func (g *revisionGate) switchEnding(ctx context.Context, touched func(context.Context, ...policyv1alpha1.Override) map[ctrl.Request]bool) func(client.ObjectKey, ...policyv1alpha1.Override) {
 	return func(owner client.ObjectKey, versions ...policyv1alpha1.Override) {
 		found := touched(ctx, versions...)
@@ -63,7 +63,7 @@ func (g *revisionGate) switchEnding(ctx context.Context, touched func(context.Co
 	}
 }
 
-// switchEnded is the Ended of a switching.Listener.
+// switchEnded is the Ended of a revisiongate.Listener.
 func (g *revisionGate) switchEnded(owner client.ObjectKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,9 +74,9 @@ func (g *revisionGate) switchEnded(owner client.ObjectKey) {
 	}
 }
 
-// wait ends the pass for a template of a revision that is half written, and for one whose binding has yet to
+// awaitRevision ends the pass for a template of a revision that is half written, and for one whose binding has yet to
 // get the placement of the present revision.
-func (g *revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
+func (g *revisionGate) awaitRevision(ctx context.Context, s *state) (loop.Next, error) {
 	req := ctrl.Request{NamespacedName: s.key}
 	if owner, switching := g.switches.Switching(s.template); switching {
 		stands, err := standsFor(s.binding, s.template)
@@ -84,7 +84,8 @@ func (g *revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{}, err
 		}
 		if !stands {
-			g.waiting.Add(owner, req, func() bool { return g.switches.IsSwitching(owner) })
+			template := s.template
+			g.waiting.Add(owner, req, func() bool { _, switching := g.switches.Switching(template); return switching })
 			return loop.Next{Done: true}, nil
 		}
 	}
@@ -125,9 +126,9 @@ func (g *revisionGate) awaitsDecision(ctx context.Context, s *state) bool {
 	}
 }
 
-// notPruned ignores that a binding is pruned from clusters if its template is in the revision again: the template
+// ignoreStalePrune ignores that a binding is pruned from clusters if its template is in the revision again: the template
 // loop is about to remove that from the binding.
-func (g *revisionGate) notPruned(_ context.Context, s *state) (loop.Next, error) {
+func (g *revisionGate) ignoreStalePrune(_ context.Context, s *state) (loop.Next, error) {
 	if _, left, _ := g.switches.Left(s.template); left || len(plan.PrunedFrom(s.binding)) == 0 {
 		return loop.Next{}, nil
 	}

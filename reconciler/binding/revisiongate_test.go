@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -49,12 +49,12 @@ func applied(t *testing.T, stands bool) *state {
 }
 
 func TestWhatIsHalfWrittenWaits(t *testing.T) {
-	tracker := switching.New(nil, unwatched{})
+	tracker := revisiongate.New(nil, unwatched{})
 	var again []ctrl.Request
 	w := newRevisionGate(tracker, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, func(req ctrl.Request) { again = append(again, req) })
 	waits := func(s *state) bool {
 		t.Helper()
-		next, err := w.wait(t.Context(), s)
+		next, err := w.awaitRevision(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestWhatIsHalfWrittenWaits(t *testing.T) {
 	if waits(applied(t, false)) {
 		t.Error("it waits, and nothing is being switched")
 	}
-	tracker.Begin(shop)
+	tracker.Begin(shop, revisiongate.All)
 	if waits(applied(t, true)) {
 		t.Error("it waits, and stands as it was")
 	}
@@ -82,7 +82,7 @@ func TestABindingThatIsUndecided(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	undecided := true
 	opts := Options{Clock: clock, Undecided: func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return undecided }}
-	w := newRevisionGate(switching.New(nil, unwatched{}), opts, func(ctrl.Request) {})
+	w := newRevisionGate(revisiongate.New(nil, unwatched{}), opts, func(ctrl.Request) {})
 	goesOn := func() bool {
 		t.Helper()
 		_, next := w.overrides(t.Context(), applied(t, true))
@@ -124,13 +124,13 @@ func TestWhatHasNotLeftIsPrunedFromNowhere(t *testing.T) {
 		s := applied(t, true)
 		plan.SetPrunedFrom(s.binding, []string{"east"})
 		before := s.binding
-		tracker := switching.New(nil, watched{template: s.template})
+		tracker := revisiongate.New(nil, watched{template: s.template})
 		if left {
-			tracker.Begin(shop)
+			tracker.Begin(shop, revisiongate.All)
 			tracker.End(t.Context(), shop, []inventory.Entry{{ID: inventory.IDOf(s.template), Version: "v1"}})
 		}
 		w := newRevisionGate(tracker, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, func(ctrl.Request) {})
-		next, err := w.notPruned(t.Context(), s)
+		next, err := w.ignoreStalePrune(t.Context(), s)
 		if err != nil || next.Done || (next.After > 0) == left {
 			t.Errorf("%s: %+v, %v", name, next, err)
 		}

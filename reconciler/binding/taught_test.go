@@ -108,7 +108,7 @@ func TestTaughtWronglyFromTheStart(t *testing.T) {
 	}
 	want := "it could not take up Gadget " + f.ns + "/g"
 	eventually(f, "what the policy says", want, says)
-	f.settle()
+	f.awaitIdle()
 	f.stop()
 	f.start()
 	f.wrote("a restart", map[string]int{})
@@ -130,7 +130,7 @@ func TestTaughtByScript(t *testing.T) {
 	known := map[string]int64{"replicas": 4, "a": 2, "b": 2}
 	eventually(f, "taught", known, f.sizes)
 
-	f.settle()
+	f.awaitIdle()
 	f.stop()
 	f.start()
 	f.wrote("a restart", map[string]int{})
@@ -141,7 +141,7 @@ func TestTaughtByScript(t *testing.T) {
 	say("obj.spec.size * 2")
 	eventually(f, "taught anew", map[string]int64{"replicas": 8, "a": 4, "b": 4}, f.sizes)
 
-	f.settle()
+	f.awaitIdle()
 	say("obj.spec.missing.size")
 	eventually(f, "events about a rule that fails", map[string]int{"Gadget GetReplicasFailed": 1}, f.failures)
 	f.wrote("a rule that fails", map[string]int{})
@@ -218,12 +218,12 @@ func TestTaughtByServer(t *testing.T) {
 	gadget := gadgets(f)
 	eventually(f, "taught", map[string]int64{"replicas": 4, "a": 2, "b": 2}, f.sizes)
 
-	f.settle()
+	f.awaitIdle()
 	f.stop()
 	f.start()
 	f.wrote("a restart", map[string]int{})
 
-	f.settle()
+	f.awaitIdle()
 	down.Store(true)
 	edit(f, gadget, func(g *unstructured.Unstructured) {
 		f.check(unstructured.SetNestedField(g.Object, int64(6), "spec", "size"))

@@ -27,8 +27,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -220,7 +220,7 @@ func TestDispatchAndClean(t *testing.T) {
 			}
 			p := writer{
 				hub:      hub,
-				recalls:  recall.Recaller{Leaving: nothingLeaves},
+				recalls:  undelete.Recaller{Leaving: nothingLeaves},
 				parallel: 1,
 				cluster: func(context.Context, string) (*clusterv1alpha1.Cluster, bool, error) {
 					return &clusterv1alpha1.Cluster{}, true, nil // without conditions, it counts as reachable
@@ -235,7 +235,7 @@ func TestDispatchAndClean(t *testing.T) {
 					return nil, false, nil
 				},
 			}
-			next, err := loop.Run(t.Context(), &s, p.depart, p.dispatch, p.clean)
+			next, err := loop.Run(t.Context(), &s, p.pruneClusters, p.dispatch, p.deleteStaleWorks)
 			if next.After != tc.after {
 				t.Errorf("looks again after %s, want %s", next.After, tc.after)
 			}
@@ -322,7 +322,7 @@ func TestOrphans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := reader{hub: none, gone: func(client.ObjectKey) {}, live: tc.live, orphans: func(context.Context, client.ObjectKey) ([]*workv1alpha1.Work, error) { return tc.works, nil }}
 			s := state{key: client.ObjectKeyFromObject(b)}
-			next, err := p.binding(t.Context(), &s)
+			next, err := p.readBinding(t.Context(), &s)
 			if err != nil || next.Done != tc.done || len(s.works) != len(tc.works) {
 				t.Errorf("done %v with %d Works, err %v; want done %v", next.Done, len(s.works), err, tc.done)
 			}
@@ -369,7 +369,7 @@ func TestReadTemplate(t *testing.T) {
 				return obj, templatestore.Present, nil
 			}, unchanged: func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return tc.unchanged }}
 			s := state{binding: tc.binding}
-			next, err := p.template(t.Context(), &s)
+			next, err := p.readTemplate(t.Context(), &s)
 			e := loop.As(err, "")
 			got := []bool{!next.Done && err == nil, e != nil && e.Class == loop.ClassWaiting}
 			if diff := cmp.Diff([]bool{tc.goesOn, tc.waits}, got); diff != "" {

@@ -26,10 +26,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
+	"github.com/flotilla-io/flotilla/reconciler/binding/inuse"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
@@ -46,8 +47,8 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			mgr.GetLogger().Error(err, "look again at the bindings of a kind", "kind", gvk.String())
 		}
 	}})
-	touches := touch{works: r.works, templates: r.templates.Get}
-	r.switches.Listen(switching.Listener{Override: touches.overridden(ctx, r.gate.again), Ending: r.gate.switchEnding(ctx, touches.touched), Ended: r.gate.switchEnded})
+	touches := bindingFinder{works: r.works, templates: r.templates.Get}
+	r.switches.Listen(revisiongate.Listener{Override: touches.overridden(ctx, r.gate.again), Ending: r.gate.switchEnding(ctx, touches.touched), Ended: r.gate.switchEnded})
 	if r.opts.Switches == nil {
 		if err := r.switches.Register(ctx, mgr.GetCache(), false); err != nil {
 			return err
@@ -62,7 +63,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), r.bindingEvents()),
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), r.bindingEvents()),
 		source.Kind(mgr.GetCache(), &workv1alpha1.Work{}, r.workEvents()),
-		switching.Synced[ctrl.Request]{Of: r.switches},
+		revisiongate.Synced[ctrl.Request]{Of: r.switches},
 		source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents()),
 		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.FederatedResourceQuota{}), r.quotaEvents()),
 	}
@@ -115,8 +116,9 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 			want(e.Object.(workv1alpha2.Binding))
 			q.Add(requestFor(e.Object))
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(workv1alpha2.Binding), e.ObjectNew.(workv1alpha2.Binding)
+			inuse.EachLetGo(ctx, r.works.hub, before, after, func(b workv1alpha2.Binding) { q.Add(requestFor(b)) })
 			if bindings.TemplateOf(before).GroupVersionKind != bindings.TemplateOf(after).GroupVersionKind {
 				want(after)
 			}
@@ -124,8 +126,9 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 				q.Add(requestFor(after))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			r.templates.Want(needs(client.ObjectKeyFromObject(e.Object)))
+			inuse.EachLetGo(ctx, r.works.hub, e.Object.(workv1alpha2.Binding), nil, func(b workv1alpha2.Binding) { q.Add(requestFor(b)) })
 			q.Add(requestFor(e.Object))
 		},
 	}
@@ -162,7 +165,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
 				add(e.ObjectNew, q)
-			case recall.Blocked(e.ObjectNew) && !recall.Blocked(e.ObjectOld):
+			case undelete.Blocked(e.ObjectNew) && !undelete.Blocked(e.ObjectOld):
 				add(e.ObjectNew, q)
 			case decides(e.ObjectOld, e.ObjectNew, changed) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)

@@ -28,7 +28,7 @@ func TestOverrideTouchesItsOwn(t *testing.T) {
 	for _, name := range []string{"web", "api"} {
 		eventually(f, "images of "+name, plain, func() map[string]string { return f.images(name) })
 	}
-	f.settle()
+	f.awaitIdle()
 
 	tag := f.imageTag("tag", "web", "2", "a")
 	f.create(tag)
@@ -82,7 +82,7 @@ func TestClustersComeAndGo(t *testing.T) {
 	policy := f.policy("all", deployments("web"))
 	f.create(policy, f.deployment("web"))
 	eventually(f, "images", map[string]string{"a": "2x1", "b": "2x1"}, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 
 	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) { c.Labels["fleet"] = "none" })
 	f.wrote("a cluster that no longer fits, while the other has not got it", map[string]int{"PATCH resourcebindings": 1})
@@ -102,7 +102,7 @@ func TestClustersComeAndGo(t *testing.T) {
 		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
 	})
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 
 	// The cluster looks unsuitable: its APIs are unknown and it is tainted. What
 	// runs there stays.
@@ -117,7 +117,7 @@ func TestClustersComeAndGo(t *testing.T) {
 	edit(f, sick, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
 	sick.Status.APIEnablements = apis()
 	f.check(f.env.Hub.Status().Update(f.Context(), sick))
-	f.settle()
+	f.awaitIdle()
 
 	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.Placement.ClusterAffinity.ClusterNames = []string{"nowhere"}
@@ -129,9 +129,9 @@ func TestClustersComeAndGo(t *testing.T) {
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 }
 
-// TestNoClusterIsLeftForWhatWasSaidBeforeAStart: while the loops were down, the cluster
+// TestNoClusterIsLeftForWhatWasReportedBeforeAStart: while the loops were down, the cluster
 // that stays may have lost what its Work reports.
-func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
+func TestNoClusterIsLeftForWhatWasReportedBeforeAStart(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	policy := f.policy("all", deployments("web"))
 	f.create(policy, f.deployment("web"))
@@ -147,7 +147,7 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	f.staleFor = time.Hour
 	f.start()
 	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(both, f.images("web")); diff != "" {
 		t.Fatalf("a cluster was left on the strength of an old word (-want +got):\n%s", diff)
 	}
@@ -172,9 +172,9 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	eventually(f, "images once the time is over", one, func() map[string]string { return f.images("web") })
 }
 
-// TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack: while a member was unreachable,
+// TestNoClusterIsLeftForWhatWasReportedBeforeItsMemberWasBack: while a member was unreachable,
 // or its agent was down, it may have lost what its Work reports.
-func TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack(t *testing.T) {
+func TestNoClusterIsLeftForWhatWasReportedBeforeItsMemberWasBack(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	f.stop()
 	f.staleFor = time.Hour
@@ -184,13 +184,13 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack(t *testing.T) {
 	both := map[string]string{"a": "2x1", "b": "2x1"}
 	eventually(f, "images", both, func() map[string]string { return f.images("web") })
 	f.arrive("web", "a")
-	f.settle()
+	f.awaitIdle()
 	f.back.Store(ptr.To(time.Now()))
 	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
 	})
 	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(both, f.images("web")); diff != "" {
 		t.Fatalf("a cluster was left on the strength of an old word (-want +got):\n%s", diff)
 	}
@@ -217,7 +217,7 @@ func TestNoClusterIsLeftForOneThatDoesNotAnswer(t *testing.T) {
 		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
 	})
 	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(both, f.images("web")); diff != "" {
 		t.Fatalf("a cluster was left for one that does not answer (-want +got):\n%s", diff)
 	}
@@ -239,7 +239,7 @@ func TestNoClusterIsLeftForOneThatHasNothing(t *testing.T) {
 		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
 	})
 	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(both, f.images("web")); diff != "" {
 		t.Fatalf("a cluster was left for one that has nothing (-want +got):\n%s", diff)
 	}
@@ -266,7 +266,7 @@ func TestForeignEdits(t *testing.T) {
 	f.create(f.policy("all", deployments("web")), f.deployment("web"))
 	want := map[string]string{"a": "2x1", "b": "2x1"}
 	eventually(f, "images", want, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 
 	work := f.works("Deployment", "web")["a"]
 	edit(f, &work, func(w *workv1alpha1.Work) {
@@ -286,11 +286,11 @@ func TestForeignEdits(t *testing.T) {
 	}
 	edit(f, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] })
 	eventually(f, "images", want, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 
 	edit(f, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 9 })
 	eventually(f, "replicas", 2, func() int { return int(f.binding("Deployment", "web").Spec.Replicas) })
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(want, f.images("web")); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
 	}
@@ -303,7 +303,7 @@ func TestEvictionsAndSuspension(t *testing.T) {
 	f.create(policy, f.deployment("web"))
 	both := map[string]string{"a": "2x1", "b": "2x1"}
 	eventually(f, "images", both, func() map[string]string { return f.images("web") })
-	f.settle()
+	f.awaitIdle()
 
 	b := f.binding("Deployment", "web")
 	edit(f, b, func(b *workv1alpha2.ResourceBinding) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,12 +20,13 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/reconciler/binding/recall"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -40,7 +40,7 @@ const shareGoes = time.Second
 type writer struct {
 	hub       client.Writer
 	claims    releaser
-	recalls   recall.Recaller
+	recalls   undelete.Recaller
 	events    loop.Recorder
 	find      func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
 	cluster   func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
@@ -57,14 +57,14 @@ type writer struct {
 	evictions Evictions
 }
 
-// withdraw removes all Works of a binding that is gone or being deleted, removes its finalizer,
+// finalize removes all Works of a binding that is gone or being deleted, removes its finalizer,
 // and ends the pass.
-func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
+func (p writer) finalize(ctx context.Context, s *state) (loop.Next, error) {
 	if s.binding != nil && s.binding.GetDeletionTimestamp() == nil {
 		return loop.Next{}, nil
 	}
 	p.there.end(s.key)
-	if _, err := p.recalls.Settle(ctx, s.key, ""); err != nil {
+	if _, err := p.recalls.Decide(ctx, s.key, ""); err != nil {
 		return loop.Next{}, err
 	}
 	beside, wait, err := p.beside(ctx, s)
@@ -82,8 +82,8 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || s.binding == nil || len(beside) > 0 {
 		return loop.Next{Done: true, After: wait}, err
 	}
-	patch, held := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))
-	if !held || p.own.Ended(s.binding) {
+	patch, has := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))
+	if !has || p.own.Ended(s.binding) {
 		return loop.Next{Done: true, After: wait}, nil
 	}
 	switch err := p.hub.Patch(ctx, s.binding.DeepCopyObject().(client.Object), patch); {
@@ -95,9 +95,9 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: true, After: wait}, nil
 }
 
-// depart removes the Works in clusters from which the template was pruned before the others. It comes before
+// pruneClusters removes the Works in clusters from which the template was pruned before the others. It comes before
 // rendering, so that a template that cannot be rendered is removed there all the same.
-func (p writer) depart(ctx context.Context, s *state) (loop.Next, error) {
+func (p writer) pruneClusters(ctx context.Context, s *state) (loop.Next, error) {
 	left := worksIn(s.works, plan.PrunedFrom(s.binding)...)
 	if len(left) == 0 {
 		return loop.Next{}, nil
@@ -217,8 +217,7 @@ func (p writer) keep(ctx context.Context, works []*workv1alpha1.Work, fault erro
 	if fault == nil {
 		return out
 	}
-	text := fault.Error()
-	text = strings.ToValidUTF8(text[:min(len(text), propagation.MaxFault)], "")
+	text := excerpt.Bytes(fault.Error(), propagation.MaxFault)
 	for _, w := range works {
 		if w.Annotations[propagation.FaultAnnotation] == text || p.written.Leaving(w) {
 			continue
@@ -275,9 +274,9 @@ func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error)
 	return true, nil
 }
 
-// clean removes the Works in clusters that the binding has left, once it has a Work
+// deleteStaleWorks removes the Works in clusters that the binding has left, once it has a Work
 // elsewhere, or no clusters at all, and returns all errors of the pass.
-func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
+func (p writer) deleteStaleWorks(ctx context.Context, s *state) (loop.Next, error) {
 	keeps := plan.Keeps(plan.SpecOf(s.binding))
 	var wait time.Duration
 	if len(keeps) == 0 || s.stand > 0 {
@@ -293,7 +292,7 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 			s.failed = append(s.failed, fault{err: err})
 		}
 	}
-	after, err := p.recalls.Settle(ctx, s.key, s.binding.GetLabels()[bindings.IDLabel(s.binding)], keeps...)
+	after, err := p.recalls.Decide(ctx, s.key, s.binding.GetLabels()[bindings.IDLabel(s.binding)], keeps...)
 	if err != nil {
 		s.failed = append(s.failed, fault{err: err})
 	}

@@ -142,11 +142,11 @@ func TemplateValue(key templatestore.Key) string {
 // Register adds the indexes of bindings and of Works to the cache of mgr. The
 // loops that work on bindings need them.
 func Register(ctx context.Context, mgr ctrl.Manager) error {
-	return Index(ctx, mgr.GetFieldIndexer())
+	return index(ctx, mgr.GetFieldIndexer())
 }
 
-// Index adds the indexes of bindings and of Works to indexer.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
+// index adds the indexes of bindings and of Works to indexer.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
 	indexes := map[string]func(workv1alpha2.Binding) []string{
 		ByClaim: func(b workv1alpha2.Binding) []string {
 			if ref, ok := propagation.Claimed(b); ok {

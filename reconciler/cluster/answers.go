@@ -18,8 +18,8 @@ const (
 
 // Presence reports which clusters are reachable.
 type Presence struct {
-	registry *members.Registry
-	pulses   *pulses
+	registry   *members.Registry
+	heartbeats *heartbeats
 }
 
 // Answers reports whether a cluster is reachable, by a sign of it since the question was asked, and not
@@ -34,7 +34,7 @@ func (p Presence) Answers(cluster string, asked time.Time) (since time.Time, yes
 	case pushed:
 		return time.Time{}, false, askAgain
 	}
-	if since, yes = p.pulses.within(cluster, asked, present); yes {
+	if since, yes = p.heartbeats.within(cluster, asked, present); yes {
 		return since, true, 0
 	}
 	return time.Time{}, false, later
@@ -42,7 +42,7 @@ func (p Presence) Answers(cluster string, asked time.Time) (since time.Time, yes
 
 // within reports whether a cluster in pull mode was heard of in the last while and since
 // somebody asked, agent and member, and since when without a break.
-func (p *pulses) within(cluster string, asked time.Time, while time.Duration) (since time.Time, yes bool) {
+func (p *heartbeats) within(cluster string, asked time.Time, while time.Duration) (since time.Time, yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, known := p.of[cluster]

@@ -39,15 +39,15 @@ func TestAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	presence := Presence{registry, newPulses(now)}
+	presence := Presence{registry, newHeartbeats(now)}
 	acquired, silent := now.Now(), ""
 	renew := func() {
-		presence.pulses.renewed(&coordinationv1.Lease{
+		presence.heartbeats.renewed(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "edge", Annotations: map[string]string{clusterv1alpha1.SilentAnnotation: silent}},
 			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Now()}, AcquireTime: &metav1.MicroTime{Time: acquired}, LeaseDurationSeconds: ptr.To[int32](40)},
 		})
 	}
-	presence.pulses.renewed(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "mute"}}) // says nothing at all
+	presence.heartbeats.renewed(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "mute"}}) // says nothing at all
 	steps := []struct {
 		name, cluster string
 		do            func()
@@ -55,13 +55,13 @@ func TestAnswers(t *testing.T) {
 		back          bool // as of now
 		now           bool // that is asked since now, and not since a minute ago
 		again         time.Duration
-		looks         bool // somebody is to look
+		probes        bool // somebody is to look
 	}{
 		{name: "a member that was never looked at", cluster: "east", again: later},
 		{name: "one that has answered", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true, back: true},
 		{name: "a moment later", cluster: "east", do: func() { now.Step(present) }, yes: true},
-		{name: "somebody who asks then", cluster: "east", now: true, again: askAgain, looks: true},
-		{name: "some time later", cluster: "east", do: func() { now.Step(time.Millisecond) }, again: askAgain, looks: true},
+		{name: "somebody who asks then", cluster: "east", now: true, again: askAgain, probes: true},
+		{name: "some time later", cluster: "east", do: func() { now.Step(time.Millisecond) }, again: askAgain, probes: true},
 		{name: "once it was looked at", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true},
 		{name: "one that refuses", cluster: "east", do: func() { down.Store(true); _ = member.Prove(t.Context()) }, again: later},
 		{name: "one that is back", cluster: "east", do: func() { down.Store(false); _ = member.Prove(t.Context()) }, yes: true, back: true},
@@ -71,10 +71,10 @@ func TestAnswers(t *testing.T) {
 		{name: "one that is silent", cluster: "edge", do: func() { now.Step(present + time.Millisecond) }, again: later},
 		{name: "one that reports again", cluster: "edge", do: renew, yes: true},
 		{name: "one that missed a renewal", cluster: "edge", do: func() { now.Step(20 * time.Second); renew() }, yes: true},
-		{name: "one that missed more", cluster: "edge", do: func() { now.Step(21 * time.Second); presence.pulses.last("edge", nil); renew() }, yes: true, back: true},
+		{name: "one that missed more", cluster: "edge", do: func() { now.Step(21 * time.Second); presence.heartbeats.last("edge", nil); renew() }, yes: true, back: true},
 		{name: "one whose Ready changed while it was silent", cluster: "edge", do: func() {
 			now.Step(15 * time.Second)
-			presence.pulses.last("edge", &metav1.Condition{Reason: "silent"})
+			presence.heartbeats.last("edge", &metav1.Condition{Reason: "silent"})
 			now.Step(15 * time.Second)
 			renew()
 		}, yes: true, back: true},
@@ -101,14 +101,14 @@ func TestAnswers(t *testing.T) {
 		if yes != step.yes || again != step.again {
 			t.Errorf("%s: answers %t, ask again after %s; want %t, %s", step.name, yes, again, step.yes, step.again)
 		}
-		looks := false
+		probes := false
 		select {
 		case <-member.Suspects():
-			looks = true
+			probes = true
 		default:
 		}
-		if looks != step.looks {
-			t.Errorf("%s: somebody is to look: %t, want %t", step.name, looks, step.looks)
+		if probes != step.probes {
+			t.Errorf("%s: somebody is to look: %t, want %t", step.name, probes, step.probes)
 		}
 	}
 }

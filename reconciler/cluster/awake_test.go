@@ -11,7 +11,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/awake"
+	"github.com/flotilla-io/flotilla/reconciler/sleepdetector"
 )
 
 // TestAnAgentIsGivenItsTimeAnewOnceTheHubWakes: nothing could be heard of it before.
@@ -22,15 +22,15 @@ func TestAnAgentIsGivenItsTimeAnewOnceTheHubWakes(t *testing.T) {
 		Again time.Duration
 	}
 	w := watchOver(pulled(metav1.ConditionTrue))
-	w.pulses.awake.Begin()
-	w.look(t)
+	w.heartbeats.awake.Begin()
+	w.reconcile(t)
 	w.beat(t, workv1alpha2.NamespaceKarmadaCluster, w.clock.Now())
 	var got []seen
 	for _, step := range []time.Duration{75 * s, 10 * s, 15 * s, 15 * s} { // after the first it has slept
 		w.clock.Step(step)
-		ready, _, again := w.look(t)
+		ready, _, again := w.reconcile(t)
 		got = append(got, seen{ready, again})
-		if _, yes := w.pulses.within("edge-1", time.Unix(0, 0), present); yes && len(got) == 1 {
+		if _, yes := w.heartbeats.within("edge-1", time.Unix(0, 0), present); yes && len(got) == 1 {
 			t.Error("one that was not heard of since counts as there")
 		}
 	}
@@ -54,7 +54,7 @@ func TestAMemberIsLookedAtOnceTheHubWakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clocktesting.NewFakeClock(time.Unix(1000, 0))
-				s := &scene{is: tc.before, kinds: some, awake: awake.New(c, asleep)}
+				s := &scene{is: tc.before, kinds: some, awake: sleepdetector.New(c, asleep)}
 				s.awake.Begin()
 				observe(t, s, false)
 				s.set(func() { s.is = tc.after })

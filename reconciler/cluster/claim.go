@@ -34,7 +34,7 @@ func claimed(err error) outcome {
 // claimant is the hub in the form in which members record it.
 type claimant struct {
 	hub, live client.Reader
-	options   *Options
+	opts      *Options
 
 	mu    sync.Mutex
 	found string // where agents find the hub; empty: not read yet
@@ -43,10 +43,10 @@ type claimant struct {
 // identity returns the hub that claims the members. A hub without a known identity claims
 // nothing.
 func (c *claimant) identity(ctx context.Context, cluster string) (func() hubclaim.Claimant, error) {
-	if c.options.Claimant != nil {
-		return func() hubclaim.Claimant { return c.options.Claimant(cluster) }, nil
+	if c.opts.Claimant != nil {
+		return func() hubclaim.Claimant { return c.opts.Claimant(cluster) }, nil
 	}
-	if c.options.Own != "" {
+	if c.opts.Own != "" {
 		return nil, nil
 	}
 	system := &corev1.Namespace{}
@@ -57,7 +57,7 @@ func (c *claimant) identity(ctx context.Context, cluster string) (func() hubclai
 	if err != nil {
 		return nil, fmt.Errorf("read the identity of the hub: %w", err)
 	}
-	is := hubclaim.Claimant{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: hubclaim.Push, Place: c.options.Place}
+	is := hubclaim.Claimant{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: hubclaim.Push, Place: c.opts.Place}
 	return func() hubclaim.Claimant { return is }, nil
 }
 
@@ -87,7 +87,7 @@ func (c *claimant) address(ctx context.Context) string {
 // release removes the claim from a member that was unjoined. One that cannot be reached keeps the
 // claim: the next hub has to take it over explicitly.
 func (c *claimant) release(ctx context.Context, member *members.Member) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.ProbeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.opts.ProbeTimeout)
 	defer cancel()
 	if err := member.Release(ctx); err != nil {
 		log.FromContext(ctx).Info("The claim stays in the cluster that has left", "reason", err.Error())
@@ -103,7 +103,7 @@ const (
 // waits sets the condition Held: the hub does so for clusters in
 // pull mode, too, whose agents read it there. Of one in push mode it also shows that
 // it was compared, and does not wait as others do.
-func (o *Options) waits(s *state, recorder loop.Recorder) {
+func (o *Options) waits(s *state, events loop.Recorder) {
 	if o.Own != "" {
 		return
 	}
@@ -121,7 +121,7 @@ func (o *Options) waits(s *state, recorder loop.Recorder) {
 	switch {
 	case hold.Of(s.cluster.Name) != nil:
 		if was == nil || was.Status != metav1.ConditionTrue {
-			recorder.Event(s.cluster, corev1.EventTypeWarning, reasonSetBack, hold.Describe())
+			events.Event(s.cluster, corev1.EventTypeWarning, reasonSetBack, hold.Describe())
 		}
 		set(metav1.ConditionTrue, reasonSetBack, hold.Describe())
 	case hold != nil && s.cluster.Spec.SyncMode == clusterv1alpha1.Push:

@@ -95,38 +95,38 @@ const (
 	DefaultStartup = time.Minute
 )
 
-func defaults(o Options) Options {
+func defaults(opts Options) Options {
 	set := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
 			*d = value
 		}
 	}
-	set(&o.Period, 10*time.Second)
-	set(&o.ProbeTimeout, DefaultProbeTimeout)
-	set(&o.FailureThreshold, 30*time.Second)
-	set(&o.SuccessThreshold, 30*time.Second)
-	set(&o.Resync, 10*time.Minute)
-	set(&o.Silence.Grace, DefaultGrace)
-	set(&o.Silence.Startup, DefaultStartup)
-	if o.Workers == 0 {
-		o.Workers = 4
+	set(&opts.Period, 10*time.Second)
+	set(&opts.ProbeTimeout, DefaultProbeTimeout)
+	set(&opts.FailureThreshold, 30*time.Second)
+	set(&opts.SuccessThreshold, 30*time.Second)
+	set(&opts.Resync, 10*time.Minute)
+	set(&opts.Silence.Grace, DefaultGrace)
+	set(&opts.Silence.Startup, DefaultStartup)
+	if opts.Workers == 0 {
+		opts.Workers = 4
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
 	}
-	return o
+	return opts
 }
 
 // Reconciler keeps the status of Clusters up to date.
 type Reconciler struct {
-	hub      client.Client
-	live     client.Reader
-	registry *members.Registry
-	recorder loop.Recorder
-	options  Options
-	tasks    *taskgroup.Group
-	wrote    *writecache.Cache[*clusterv1alpha1.Cluster]
-	pulses   *pulses
+	hub        client.Client
+	live       client.Reader
+	registry   *members.Registry
+	events     loop.Recorder
+	opts       Options
+	tasks      *taskgroup.Group
+	wrote      *writecache.Cache[*clusterv1alpha1.Cluster]
+	heartbeats *heartbeats
 	// Presence reports which clusters are reachable.
 	Presence Presence
 	// OnCapacity is called with clusters in which more may fit although what they report does
@@ -143,24 +143,24 @@ type Reconciler struct {
 
 // New returns the loop. live reads from the server: Secrets, so that no cache holds all of
 // the hub's, and for what a cache may not know yet.
-func New(hub client.Client, live client.Reader, registry *members.Registry, recorder loop.Recorder, o Options) *Reconciler {
-	o = defaults(o)
+func New(hub client.Client, live client.Reader, registry *members.Registry, events loop.Recorder, opts Options) *Reconciler {
+	opts = defaults(opts)
 	r := &Reconciler{
-		hub:      hub,
-		live:     live,
-		registry: registry,
-		recorder: recorder,
-		options:  o,
-		tasks:    taskgroup.New(),
-		wrote:    writecache.New[*clusterv1alpha1.Cluster](o.Clock),
-		pulses:   newPulses(o.Clock),
-		watches:  newMemberWatches(registry, recorder),
-		spaces:   spaces{hub: hub, live: live, recorder: recorder},
-		claim:    &claimant{hub: hub, live: live, options: &o},
+		hub:        hub,
+		live:       live,
+		registry:   registry,
+		events:     events,
+		opts:       opts,
+		tasks:      taskgroup.New(),
+		wrote:      writecache.New[*clusterv1alpha1.Cluster](opts.Clock),
+		heartbeats: newHeartbeats(opts.Clock),
+		watches:    newMemberWatches(registry, events),
+		spaces:     spaces{hub: hub, live: live, events: events},
+		claim:      &claimant{hub: hub, live: live, opts: &opts},
 	}
-	r.Presence = Presence{registry, r.pulses}
-	if o.OnHold != nil {
-		o.OnHold(func() { r.watches.wake(r.pulses.clusters()) })
+	r.Presence = Presence{registry, r.heartbeats}
+	if opts.OnHold != nil {
+		opts.OnHold(func() { r.watches.wake(r.heartbeats.clusters()) })
 	}
 	return r
 }
@@ -169,14 +169,14 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
-		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.options.ofInterest), r.desiredChanges())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
+		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.opts.ofInterest), r.desiredChanges())).
 		WatchesRawSource(source.Func(r.watches.setQueue))
-	if r.options.Own == "" {
+	if r.opts.Own == "" {
 		b = b.Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(lossOnly())).
-			Watches(&coordinationv1.Lease{}, r.pulses)
+			Watches(&coordinationv1.Lease{}, r.heartbeats)
 	}
-	if r.options.Target == nil {
+	if r.opts.Target == nil {
 		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret))
 	}
 	err := b.Complete(r)
@@ -184,18 +184,20 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		return fmt.Errorf("register the cluster loop: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		r.tasks.Go(r.pulses.awake.Run)
+		r.tasks.Go(r.heartbeats.awake.Run)
 		r.tasks.Run(ctx)
 		return nil
 	}))
 }
 
 // ofInterest leaves out clusters that this loop does not report for.
-func (o *Options) ofInterest(obj client.Object) bool { return o.Own == "" || obj.GetName() == o.Own }
+func (opts *Options) ofInterest(obj client.Object) bool {
+	return opts.Own == "" || obj.GetName() == opts.Own
+}
 
 // models returns what the nodes of a cluster are counted by.
-func (o *Options) models(cluster *clusterv1alpha1.Cluster) []clusterv1alpha1.ResourceModel {
-	if o.NoModels {
+func (opts *Options) models(cluster *clusterv1alpha1.Cluster) []clusterv1alpha1.ResourceModel {
+	if opts.NoModels {
 		return nil
 	}
 	return cluster.Spec.ResourceModels
@@ -212,7 +214,7 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 				return true
 			}
 			own := r.wrote.Observed(is)
-			return r.options.shared(was, is) && !own ||
+			return r.opts.shared(was, is) && !own ||
 				was.UID != is.UID || certified(was) != certified(is) || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
 				!equality.Semantic.DeepEqual(was.Spec, is.Spec) || !equality.Semantic.DeepEqual(was.Finalizers, is.Finalizers)
 		},
@@ -221,8 +223,8 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 
 // shared reports whether a part of the status changed that somebody else writes,
 // too: the hub judges clusters whose agents report for them.
-func (o *Options) shared(was, is *clusterv1alpha1.Cluster) bool {
-	if o.Own != "" {
+func (opts *Options) shared(was, is *clusterv1alpha1.Cluster) bool {
+	if opts.Own != "" {
 		return !equality.Semantic.DeepEqual(was.Status, is.Status)
 	}
 	return is.Spec.SyncMode == clusterv1alpha1.Pull && !equality.Semantic.DeepEqual(readiness(was), readiness(is))
@@ -259,7 +261,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err != nil {
 		r.wrote.Gone(req.NamespacedName)
-		r.pulses.forget(req.Name)
+		r.heartbeats.forget(req.Name)
 		r.watches.stop(req.Name)
 		return reconcile.Result{}, nil
 	}
@@ -270,16 +272,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // phases returns the phases for a cluster.
 func (r *Reconciler) phases(cluster *clusterv1alpha1.Cluster) []loop.Phase[state] {
-	look := []loop.Phase[state]{r.connect, r.describe}
-	if r.options.Own == "" && cluster.Spec.SyncMode == clusterv1alpha1.Pull {
-		look = []loop.Phase[state]{r.judge}
+	phases := []loop.Phase[state]{r.connect, r.describe}
+	if r.opts.Own == "" && cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+		phases = []loop.Phase[state]{r.judge}
 	}
 	switch {
-	case r.options.Own != "":
-		return append(look, r.report)
+	case r.opts.Own != "":
+		return append(phases, r.report)
 	case cluster.DeletionTimestamp.IsZero():
-		return append(look, r.syncTaints, r.spaces.ensure, r.report)
+		return append(phases, r.syncTaints, r.spaces.ensure, r.report)
 	default:
-		return append(look, r.report, r.leave)
+		return append(phases, r.report, r.leave)
 	}
 }

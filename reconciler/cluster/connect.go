@@ -33,7 +33,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	edits := r.watches.edits.Load()
 	target, err := r.target(ctx, s.cluster)
 	if err == nil {
-		target.Marks = r.options.Marks
+		target.Marks = r.opts.Marks
 		target.Claimant, err = r.claim.identity(ctx, s.cluster.Name)
 	}
 	if err == nil {
@@ -47,17 +47,17 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	case p != nil:
 		log.FromContext(ctx).Info("Keeping the connection that stands", "reason", err.Error())
 		s.seen = p.seen
-		return loop.Next{After: r.options.Period}, nil
+		return loop.Next{After: r.opts.Period}, nil
 	default:
 		s.seen = &observation{outcome: outcome{reason: clusterv1alpha1.ClusterStatusCollectionFailedReason, message: err.Error()}}
-		return loop.Next{After: r.options.Period}, nil
+		return loop.Next{After: r.opts.Period}, nil
 	}
 }
 
 // target reads how to connect to a cluster.
 func (r *Reconciler) target(ctx context.Context, cluster *clusterv1alpha1.Cluster) (members.Target, error) {
-	if r.options.Target != nil {
-		return r.options.Target(ctx, cluster)
+	if r.opts.Target != nil {
+		return r.opts.Target(ctx, cluster)
 	}
 	ref := cluster.Spec.SecretRef
 	if ref == nil {
@@ -86,7 +86,7 @@ func (r *Reconciler) watch(ctx context.Context, s *state, target members.Target,
 		next.observed.tracker.More = func() { notify(name) }
 	}
 	next.observed.tracker.Changed = r.OnNodes
-	models := r.options.models(s.cluster)
+	models := r.opts.models(s.cluster)
 	began := false
 	s.seen, began = r.watches.start(next, edits, models, func() *taskgroup.Task {
 		return r.tasks.Go(r.observer(member, next.observed, s.cluster, func(o observation) { r.watches.observed(next, o) }).run)

@@ -53,7 +53,7 @@ func (s Estimator) Unschedulable(_ context.Context, cluster string, of workv1alp
 	if err != nil {
 		return 0, err
 	}
-	n, err := tracker.Unschedulable(of, threshold, s.of.options.Clock.Now())
+	n, err := tracker.Unschedulable(of, threshold, s.of.opts.Clock.Now())
 	if err != nil {
 		return 0, fmt.Errorf("count what waits in cluster %s: %w", cluster, err)
 	}

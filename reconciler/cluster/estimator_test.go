@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
-// TestSightIsOfMembersThatAnswer has a member come, become known, and go away.
-func TestSightIsOfMembersThatAnswer(t *testing.T) {
+// TestOnlyMembersThatAnswerAreWatched has a member come, become known, and go away.
+func TestOnlyMembersThatAnswerAreWatched(t *testing.T) {
 	cluster := pushed("one", "https://127.0.0.1:1")
 	r := loopOver(t, cluster, func(*Reconciler, *corev1.Secret) {})
 	estimator := r.Estimator(nodes.Resources{})
@@ -52,15 +52,15 @@ func TestSightIsOfMembersThatAnswer(t *testing.T) {
 		t.Errorf("%d wait (%v), want none", got, err)
 	}
 	count := 0
-	look := func(x *nodes.Index) {
+	read := func(x *nodes.Index) {
 		for range x.Nodes() {
 			count++
 		}
 	}
-	if err := estimator.ReadNodes("eu-1", look); err != nil || count != 1 {
+	if err := estimator.ReadNodes("eu-1", read); err != nil || count != 1 {
 		t.Errorf("%d nodes are seen (%v), want 1", count, err)
 	}
-	if err := estimator.ReadNodes("eu-2", look); !errors.Is(err, ErrNotWatched) {
+	if err := estimator.ReadNodes("eu-2", read); !errors.Is(err, ErrNotWatched) {
 		t.Errorf("who looks at a member that nobody watches: %v", err)
 	}
 	watch.seen = &observation{}

@@ -80,6 +80,7 @@ func followMember(ctx context.Context, member *members.Member, seen *observed, n
 		capacity.Source{List: nodes.GetStore().List, Version: nodes.LastSyncResourceVersion},
 		capacity.Source{List: pods.GetStore().List, Version: pods.LastSyncResourceVersion})
 	close(n.first)
+	// Only now, and not at once: what is free counts without quotas for a while, rather than nothing for as long.
 	followQuotas(ctx, member, run, &seen.tracker)
 	if cache.WaitForCacheSync(ctx.Done(), synced...) {
 		seen.tracker.Known()

@@ -177,7 +177,7 @@ func TestWhatKeepsAMemberAwayIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhyAMemberCannotBeReachedIsTold(t *testing.T) {
+func TestWhyAMemberCannotBeReachedIsReported(t *testing.T) {
 	const day = 24 * time.Hour
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()

@@ -82,10 +82,8 @@ func (r *reading) gap() string {
 		return fmt.Sprintf("the cluster answers %d when it is asked for its kinds", answer.Status().Code)
 	case r.err != nil:
 		return "the cluster does not answer when it is asked for its kinds"
-	case len(r.missing) > mostNamed:
-		return fmt.Sprintf("kinds could not be read of %s and %d more", strings.Join(r.missing[:mostNamed], ", "), len(r.missing)-mostNamed)
 	case len(r.missing) > 0:
-		return "kinds could not be read of " + strings.Join(r.missing, ", ")
+		return "kinds could not be read of " + excerpt.Names(r.missing, mostNamed)
 	default:
 		return ""
 	}

@@ -21,7 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/awake"
+	"github.com/flotilla-io/flotilla/reconciler/sleepdetector"
 )
 
 // The condition Ready of a cluster in pull mode that is silent.
@@ -35,16 +35,16 @@ const (
 func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 	r.watches.stop(s.cluster.Name) // it may have been in push mode
 	s.status = s.cluster.Status.DeepCopy()
-	r.options.waits(s, r.recorder)
+	r.opts.waits(s, r.events)
 	current := readiness(s.cluster)
-	last := r.pulses.last(s.cluster.Name, current)
-	grace, reason, message := r.options.Silence.Grace, clusterv1alpha1.ClusterStatusUnknownReason, silent
+	last := r.heartbeats.last(s.cluster.Name, current)
+	grace, reason, message := r.opts.Silence.Grace, clusterv1alpha1.ClusterStatusUnknownReason, silent
 	if current == nil {
-		grace, reason, message = r.options.Silence.Startup, clusterv1alpha1.ClusterStatusNeverUpdatedReason, neverReported
+		grace, reason, message = r.opts.Silence.Startup, clusterv1alpha1.ClusterStatusNeverUpdatedReason, neverReported
 	} else if current.Status == metav1.ConditionUnknown {
 		return loop.Next{}, nil // the agent sets it when it is back
 	}
-	now := r.options.Clock.Now()
+	now := r.opts.Clock.Now()
 	if left := last.Add(grace).Sub(now); left > 0 {
 		return loop.Next{After: left}, nil
 	}
@@ -58,17 +58,17 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 // asleep is how long this process has not run when what it heard of clusters before counts no more.
 const asleep = 15 * time.Second
 
-// pulses record when clusters in pull mode last gave a sign, by the hub's
+// heartbeats record when clusters in pull mode last gave a sign, by the hub's
 // own clock: the agents' clocks may be wrong. A renewed Lease wakes nobody up.
-type pulses struct {
+type heartbeats struct {
 	clock clock.PassiveClock
-	awake *awake.Watch
+	awake *sleepdetector.Watch
 
 	mu sync.Mutex
-	of map[string]beat
+	of map[string]heartbeat
 }
 
-type beat struct {
+type heartbeat struct {
 	at    time.Time
 	ready *metav1.Condition
 	// beat is when the Lease was last renewed, since when it first was after the agent
@@ -79,14 +79,14 @@ type beat struct {
 	silent bool
 }
 
-func newPulses(c clock.WithTicker) *pulses {
-	return &pulses{clock: c, awake: awake.New(c, asleep), of: map[string]beat{}}
+func newHeartbeats(c clock.WithTicker) *heartbeats {
+	return &heartbeats{clock: c, awake: sleepdetector.New(c, asleep), of: map[string]heartbeat{}}
 }
 
 // last returns when the cluster was last heard of: now, if this is the first
 // time that it is asked about, or if its condition Ready is another one. A process that
 // slept heard nobody, and counts from when it woke.
-func (p *pulses) last(cluster string, ready *metav1.Condition) time.Time {
+func (p *heartbeats) last(cluster string, ready *metav1.Condition) time.Time {
 	woke, _ := p.awake.Since()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +102,7 @@ func (p *pulses) last(cluster string, ready *metav1.Condition) time.Time {
 }
 
 // renewed records a Lease as it is now.
-func (p *pulses) renewed(lease client.Object) {
+func (p *heartbeats) renewed(lease client.Object) {
 	l, ok := lease.(*coordinationv1.Lease)
 	if !ok || l.Namespace != workv1alpha2.NamespaceKarmadaCluster {
 		return
@@ -124,14 +124,14 @@ func (p *pulses) renewed(lease client.Object) {
 }
 
 // clusters returns the names of those that are judged.
-func (p *pulses) clusters() []string {
+func (p *heartbeats) clusters() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.of))
 }
 
 // forget drops a cluster that is gone.
-func (p *pulses) forget(cluster string) {
+func (p *heartbeats) forget(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.of, cluster)
@@ -140,17 +140,17 @@ func (p *pulses) forget(cluster string) {
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Create implements handler.EventHandler.
-func (p *pulses) Create(_ context.Context, e event.CreateEvent, _ queue) { p.renewed(e.Object) }
+func (p *heartbeats) Create(_ context.Context, e event.CreateEvent, _ queue) { p.renewed(e.Object) }
 
 // Update implements handler.EventHandler.
-func (p *pulses) Update(_ context.Context, e event.UpdateEvent, _ queue) { p.renewed(e.ObjectNew) }
+func (p *heartbeats) Update(_ context.Context, e event.UpdateEvent, _ queue) { p.renewed(e.ObjectNew) }
 
 // Delete implements handler.EventHandler.
-func (p *pulses) Delete(_ context.Context, e event.DeleteEvent, _ queue) {
+func (p *heartbeats) Delete(_ context.Context, e event.DeleteEvent, _ queue) {
 	if e.Object.GetNamespace() == workv1alpha2.NamespaceKarmadaCluster {
 		p.forget(e.Object.GetName())
 	}
 }
 
 // Generic implements handler.EventHandler.
-func (p *pulses) Generic(context.Context, event.GenericEvent, queue) {}
+func (p *heartbeats) Generic(context.Context, event.GenericEvent, queue) {}

@@ -62,7 +62,7 @@ func watchOver(objects ...client.Object) *watcher {
 }
 
 // look reconciles, and returns what is reported of the cluster and when to look again.
-func (w *watcher) look(t *testing.T) (ready, taint string, again time.Duration) {
+func (w *watcher) reconcile(t *testing.T) (ready, taint string, again time.Duration) {
 	t.Helper()
 	key := client.ObjectKey{Name: "edge-1"}
 	result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
@@ -85,7 +85,7 @@ func (w *watcher) look(t *testing.T) (ready, taint string, again time.Duration) 
 func (w *watcher) beat(t *testing.T, namespace string, agents time.Time) {
 	t.Helper()
 	at := metav1.NewMicroTime(agents)
-	w.pulses.Update(t.Context(), event.UpdateEvent{ObjectNew: &coordinationv1.Lease{
+	w.heartbeats.Update(t.Context(), event.UpdateEvent{ObjectNew: &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edge-1"}, Spec: coordinationv1.LeaseSpec{RenewTime: &at},
 	}}, nil)
 }
@@ -134,7 +134,7 @@ func TestAClusterInPullModeIsJudgedByWhatItsAgentDoes(t *testing.T) {
 		}, seen{"Unknown ClusterStatusNeverUpdated", clusterv1alpha1.TaintClusterUnreachable, 0}},
 		"an agent that reports again is believed": {metav1.ConditionTrue, func(t *testing.T, w *watcher) {
 			w.clock.Step(40 * s)
-			w.look(t)
+			w.reconcile(t)
 			cluster := &clusterv1alpha1.Cluster{}
 			if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {
 				t.Fatal(err)
@@ -148,10 +148,10 @@ func TestAClusterInPullModeIsJudgedByWhatItsAgentDoes(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := watchOver(pulled(tc.reported))
-			w.look(t)
+			w.reconcile(t)
 			tc.steps(t, w)
 			var got seen
-			got.Ready, got.Taint, got.Again = w.look(t)
+			got.Ready, got.Taint, got.Again = w.reconcile(t)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -178,7 +178,7 @@ func TestWhatAnAgentHeldGoesWithItsCluster(t *testing.T) {
 			if err := w.hub.Delete(t.Context(), cluster); err != nil {
 				t.Fatal(err)
 			}
-			w.look(t)
+			w.reconcile(t)
 			if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +199,7 @@ func TestAnAgentThatIsBackRemovesWhatRunsThere(t *testing.T) {
 	if err := w.hub.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.look(t)
+	w.reconcile(t)
 	if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
 		t.Fatal(err)
 	}
@@ -212,17 +212,17 @@ func TestAnAgentReportsForItsOwnCluster(t *testing.T) {
 	cluster := pulled(metav1.ConditionUnknown)
 	cluster.Finalizers = nil
 	w := watchOver(cluster)
-	w.options.Own = "edge-1"
-	w.options.Target = func(_ context.Context, c *clusterv1alpha1.Cluster) (members.Target, error) {
+	w.opts.Own = "edge-1"
+	w.opts.Target = func(_ context.Context, c *clusterv1alpha1.Cluster) (members.Target, error) {
 		return members.Target{Name: c.Name, Config: unusedConfig()}, nil
 	}
-	w.look(t)
+	w.reconcile(t)
 	p := w.watches.get("edge-1")
 	if p == nil {
 		t.Fatal("there is no connection")
 	}
 	w.watches.byCluster["edge-1"].seen = &observation{outcome: well, version: "v1.36.4", kinds: some}
-	w.look(t)
+	w.reconcile(t)
 	got := &clusterv1alpha1.Cluster{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, got); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestAnAgentReportsForItsOwnCluster(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 		t.Errorf("cluster (-want +got):\n%s", diff)
 	}
-	if w.options.ofInterest(pushed("a", "")) {
+	if w.opts.ofInterest(pushed("a", "")) {
 		t.Error("another cluster is of interest")
 	}
 	turned := got.DeepCopy()
@@ -249,10 +249,10 @@ func TestAnAgentReportsForItsOwnCluster(t *testing.T) {
 	}
 }
 
-// TestAnAgentTellsItsHubHowItIsOnceThatIsBack: a hub that was gone itself has nothing
+// TestAnAgentReportsHowItIsOnceItsHubIsBack: a hub that was gone itself has nothing
 // new to say that would bring the cluster in, and failures would be further and
 // further apart.
-func TestAnAgentTellsItsHubHowItIsOnceThatIsBack(t *testing.T) {
+func TestAnAgentReportsHowItIsOnceItsHubIsBack(t *testing.T) {
 	cluster := pulled(metav1.ConditionTrue)
 	away := true
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(cluster).WithStatusSubresource(cluster).WithInterceptorFuncs(interceptor.Funcs{
@@ -265,35 +265,35 @@ func TestAnAgentTellsItsHubHowItIsOnceThatIsBack(t *testing.T) {
 	}).Build()
 	w := watchOver()
 	w.Reconciler.hub, w.hub = hub, hub
-	w.options.Own = "edge-1"
-	w.options.Target = func(_ context.Context, c *clusterv1alpha1.Cluster) (members.Target, error) {
+	w.opts.Own = "edge-1"
+	w.opts.Target = func(_ context.Context, c *clusterv1alpha1.Cluster) (members.Target, error) {
 		return members.Target{Name: c.Name, Config: unusedConfig()}, nil
 	}
-	w.look(t)
+	w.reconcile(t)
 	w.watches.byCluster["edge-1"].seen = &observation{outcome: unwell}
 	for range 20 {
-		if _, _, again := w.look(t); again != w.options.Period {
-			t.Fatalf("looks again after %s, want %s", again, w.options.Period)
+		if _, _, again := w.reconcile(t); again != w.opts.Period {
+			t.Fatalf("looks again after %s, want %s", again, w.opts.Period)
 		}
 	}
 	away = false
-	if ready, _, _ := w.look(t); ready != "False ClusterNotReady" {
+	if ready, _, _ := w.reconcile(t); ready != "False ClusterNotReady" {
 		t.Errorf("the hub is told %q", ready)
 	}
 }
 
 func unusedConfig() *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} }
 
-// TestAClusterThatTurnsIsToldOf: one Event when nothing is heard any more, and one when
+// TestAClusterThatTurnsIsReported: one Event when nothing is heard any more, and one when
 // it is back.
-func TestAClusterThatTurnsIsToldOf(t *testing.T) {
+func TestAClusterThatTurnsIsReported(t *testing.T) {
 	w := watchOver(pulled(metav1.ConditionTrue))
 	events := record.NewFakeRecorder(10)
-	w.recorder = events
-	w.look(t)
+	w.events = events
+	w.reconcile(t)
 	w.clock.Step(41 * time.Second)
-	w.look(t)
-	w.look(t)
+	w.reconcile(t)
+	w.reconcile(t)
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {
 		t.Fatal(err)
@@ -313,12 +313,12 @@ func TestAClusterThatTurnsIsToldOf(t *testing.T) {
 	}
 }
 
-func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
+func TestAClusterInPullModeSeesThatTheHubWaits(t *testing.T) {
 	w := watchOver(pulled(metav1.ConditionTrue))
 	events := record.NewFakeRecorder(10)
-	w.recorder = events
+	w.events = events
 	hold := &hubclaim.Hold{Clusters: []string{"edge-1"}}
-	w.options.Hold = func() *hubclaim.Hold { return hold }
+	w.opts.Hold = func() *hubclaim.Hold { return hold }
 	held := func() string {
 		cluster := &clusterv1alpha1.Cluster{}
 		if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {
@@ -329,13 +329,13 @@ func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
 		}
 		return ""
 	}
-	w.look(t)
-	w.look(t)
+	w.reconcile(t)
+	w.reconcile(t)
 	if got := held(); got != "True "+hold.Describe() || len(events.Events) != 1 {
 		t.Errorf("it says %q, after %d Events", got, len(events.Events))
 	}
 	hold = nil
-	if w.look(t); held() != "" {
+	if w.reconcile(t); held() != "" {
 		t.Errorf("afterwards it says %q", held())
 	}
 }

@@ -47,7 +47,7 @@ func certified(cluster *clusterv1alpha1.Cluster) string {
 // It is safe for use by several goroutines.
 type memberWatches struct {
 	registry *members.Registry
-	recorder loop.Recorder
+	events   loop.Recorder
 	edits    atomic.Uint64 // counts changes of Secrets with credentials
 
 	mu        sync.Mutex
@@ -55,8 +55,8 @@ type memberWatches struct {
 	queue     workqueue.TypedRateLimitingInterface[reconcile.Request] // nil until the loop runs
 }
 
-func newMemberWatches(registry *members.Registry, recorder loop.Recorder) *memberWatches {
-	return &memberWatches{registry: registry, recorder: recorder, byCluster: map[string]*memberWatch{}}
+func newMemberWatches(registry *members.Registry, events loop.Recorder) *memberWatches {
+	return &memberWatches{registry: registry, events: events, byCluster: map[string]*memberWatch{}}
 }
 
 // setQueue is a source.Func. What is seen of a member is no event of the hub, so it enters the queue directly.
@@ -123,7 +123,7 @@ func (w *memberWatches) observed(from *memberWatch, o observation) {
 		return
 	}
 	if before := from.seen; o.refused != "" && (before == nil || before.refused != o.refused) {
-		w.recorder.Event(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: from.uid}}, corev1.EventTypeWarning,
+		w.events.Event(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: from.uid}}, corev1.EventTypeWarning,
 			clusterv1alpha1.EventReasonCopyRefused, "A copy of this control plane, "+o.refused+", wanted to act in this cluster, and was refused: stop it")
 	}
 	from.seen = &o

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/tenure"
-	"github.com/flotilla-io/flotilla/reconciler/awake"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
+	"github.com/flotilla-io/flotilla/reconciler/sleepdetector"
 )
 
 // observation is the last state seen of a member.
@@ -84,10 +84,10 @@ type subject struct {
 // does not answer does not delay others.
 type observer struct {
 	clock     clock.WithTicker
-	options   Options
+	opts      Options
 	threshold *threshold
 	report    func(observation)
-	awake     *awake.Watch
+	awake     *sleepdetector.Watch
 	woke      time.Time       // when the process last woke, as far as is known here
 	waking    <-chan struct{} // closed when it next does
 
@@ -121,12 +121,12 @@ type change struct {
 // observer returns the observer of a member.
 func (r *Reconciler) observer(member *members.Member, seen *observed, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
 	return &observer{
-		clock:     r.options.Clock,
-		options:   r.options,
-		threshold: newThreshold(r.options.FailureThreshold, r.options.SuccessThreshold, meta.IsStatusConditionTrue(was.Status.Conditions, clusterv1alpha1.ClusterConditionReady), r.options.Clock.Now()),
+		clock:     r.opts.Clock,
+		opts:      r.opts,
+		threshold: newThreshold(r.opts.FailureThreshold, r.opts.SuccessThreshold, meta.IsStatusConditionTrue(was.Status.Conditions, clusterv1alpha1.ClusterConditionReady), r.opts.Clock.Now()),
 		reading:   kindsReading{before: was.Status.APIEnablements},
 		report:    report,
-		awake:     r.pulses.awake,
+		awake:     r.heartbeats.awake,
 		subject:   subjectOf(member, seen),
 	}
 }
@@ -228,7 +228,7 @@ func (o *observer) bar(ctx context.Context, err error) {
 // serves. It reports whether the member could be read.
 func (o *observer) observe(ctx context.Context) bool {
 	o.wake()
-	probeCtx, cancel := context.WithTimeout(ctx, o.options.ProbeTimeout)
+	probeCtx, cancel := context.WithTimeout(ctx, o.opts.ProbeTimeout)
 	defer cancel()
 	select { // the coming probe makes this request superfluous
 	case <-o.suspects:
@@ -244,29 +244,31 @@ func (o *observer) observe(ctx context.Context) bool {
 		err = o.prove(probeCtx)
 		o.bar(ctx, err)
 	}
+	// In each of these somebody else may act in the member, or it is another one: it counts as not ready at once, without the
+	// threshold, and its kinds are read anew when it is back.
 	switch {
 	case errors.Is(err, members.ErrOtherCluster):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterIdentityMismatchReason, message: err.Error() + "; unjoin it and join the cluster that is there now"}
-		o.trouble, o.reading.due = o.options.Period, time.Time{}
+		o.trouble, o.reading.due = o.opts.Period, time.Time{}
 		return false
 	case errors.Is(err, members.ErrClaimed):
 		o.seen.outcome = claimed(err)
-		o.trouble, o.reading.due = o.options.Period, time.Time{}
+		o.trouble, o.reading.due = o.opts.Period, time.Time{}
 		return false
 	case errors.Is(err, members.ErrAgent), errors.Is(err, members.ErrPushed):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterClaimedReason, message: err.Error()}
-		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.options.Period), time.Time{}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.opts.Period), time.Time{}
 		return false
 	case errors.Is(err, members.ErrElsewhere):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error() + "; nothing is written there from here: stop one of the two. It is asked again every 5 minutes, and when this one starts"}
-		o.trouble, o.reading.due = o.options.Period, time.Time{}
+		o.trouble, o.reading.due = o.opts.Period, time.Time{}
 		return false
 	case errors.Is(err, members.ErrMoving), errors.Is(err, members.ErrLetGo), errors.Is(err, members.ErrLeft), errors.Is(err, members.ErrContested):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error()}
 		if errors.Is(err, members.ErrMoving) {
 			o.seen.outcome.reason = clusterv1alpha1.ClusterMovingReason
 		}
-		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.options.Period), time.Time{}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.opts.Period), time.Time{}
 		return false
 	case errors.Is(err, tenure.ErrLeaseLost): // that is the agent's, and says nothing about the member
 		o.trouble, o.reading.due = firstRetry, time.Time{}
@@ -280,12 +282,12 @@ func (o *observer) observe(ctx context.Context) bool {
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
 	o.seen.began = o.threshold.began
 	if !is.ready {
-		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.options.Period), time.Time{}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.opts.Period), time.Time{}
 		return false
 	}
 	o.trouble = 0
 	if !o.clock.Now().Before(o.reading.due) {
-		o.readKinds(ctx, o.options.ProbeTimeout)
+		o.readKinds(ctx, o.opts.ProbeTimeout)
 	}
 	o.sum()
 	return true
@@ -302,7 +304,7 @@ func (o *observer) unreadable(answers bool) string {
 	if o.answers.IsZero() {
 		o.answers = now
 	}
-	least := max(o.options.FailureThreshold, leastUnread)
+	least := max(o.opts.FailureThreshold, leastUnread)
 	text := o.unread(least)
 	if text != "" && now.Sub(o.answers) < least {
 		return o.seen.unread
@@ -310,7 +312,7 @@ func (o *observer) unreadable(answers bool) string {
 	return text
 }
 
-// leastUnread is for how long a kind of objects cannot be read, whatever the threshold for the cluster, until that is told: one that has just
+// leastUnread is for how long a kind of objects cannot be read, whatever the threshold for the cluster, until that is reported: one that has just
 // started takes seconds to list them, and is asked again with pauses.
 const leastUnread = 15 * time.Second
 
@@ -336,13 +338,13 @@ func (o *observer) readKinds(ctx context.Context, most time.Duration) {
 // is reported if it was never read, or not for a while.
 func (o *observer) learn(r reading) {
 	now := o.clock.Now()
-	o.reading.done, o.reading.due = nil, now.Add(o.options.Resync)
+	o.reading.done, o.reading.due = nil, now.Add(o.opts.Resync)
 	if r.err == nil && len(r.missing) == 0 {
 		o.reading.failed = time.Time{}
 	} else if o.reading.failed.IsZero() {
 		o.reading.failed = now
 	}
-	lasting := now.Sub(o.reading.failed) >= o.options.FailureThreshold
+	lasting := now.Sub(o.reading.failed) >= o.opts.FailureThreshold
 	if r.err != nil {
 		if o.seen.version == "" || lasting {
 			o.seen.gap = r.gap()
@@ -364,9 +366,9 @@ func (o *observer) learn(r reading) {
 		o.seen.gap = ""
 	case !kept || lasting:
 		o.seen.gap = r.gap()
-		o.reading.due = now.Add(min(kindsMissing, o.options.Resync))
+		o.reading.due = now.Add(min(kindsMissing, o.opts.Resync))
 	default: // nothing of what was there is missing so far
-		o.reading.due = now.Add(o.options.FailureThreshold)
+		o.reading.due = now.Add(o.opts.FailureThreshold)
 	}
 }
 
@@ -389,7 +391,7 @@ func (o *observer) notify() {
 // wait waits for the next probe. Meanwhile it reads the member's kinds when they
 // may have changed.
 func (o *observer) wait(ctx context.Context, n *change) {
-	next := o.options.Period
+	next := o.opts.Period
 	if o.trouble > 0 {
 		next = o.trouble
 	}
@@ -415,7 +417,7 @@ func (o *observer) wait(ctx context.Context, n *change) {
 			o.hint(ctx)
 		case <-o.reading.again:
 			o.reading.again = nil
-			o.readKinds(ctx, o.options.ProbeTimeout)
+			o.readKinds(ctx, o.opts.ProbeTimeout)
 			o.notify()
 		}
 	}
@@ -428,7 +430,7 @@ func (o *observer) hint(ctx context.Context) {
 	if o.clock.Since(o.reading.hinted) >= kindsAgain {
 		o.await(ctx, nil, kindsDebounce)
 		o.reading.hinted = o.clock.Now()
-		o.readKinds(ctx, o.options.ProbeTimeout)
+		o.readKinds(ctx, o.opts.ProbeTimeout)
 		o.notify()
 	}
 	if o.reading.again == nil {

@@ -17,8 +17,8 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
-	"github.com/flotilla-io/flotilla/reconciler/awake"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
+	"github.com/flotilla-io/flotilla/reconciler/sleepdetector"
 )
 
 // scene is a member as an observer meets it.
@@ -38,24 +38,24 @@ type scene struct {
 	changes int
 
 	suspects chan struct{}
-	news     *change
+	change   *change
 	reports  []string
 	start    time.Time
-	options  Options
-	awake    *awake.Watch // of the process; nil: one that nobody looks at
+	opts     Options
+	awake    *sleepdetector.Watch // of the process; nil: one that nobody looks at
 }
 
 // observe runs an observer of the scene until the end of the test's bubble.
 func observe(t *testing.T, s *scene, wasReady bool) {
 	t.Helper()
-	o := defaults(s.options)
+	o := defaults(s.opts)
 	if s.awake == nil {
-		s.awake = awake.New(clock.RealClock{}, asleep)
+		s.awake = sleepdetector.New(clock.RealClock{}, asleep)
 	}
 	s.suspects, s.start = make(chan struct{}, 1), time.Now()
 	ob := &observer{
 		clock:     clock.RealClock{},
-		options:   o,
+		opts:      o,
 		threshold: newThreshold(o.FailureThreshold, o.SuccessThreshold, wasReady, s.start),
 		reading:   kindsReading{before: s.known},
 		awake:     s.awake,
@@ -131,7 +131,7 @@ func (s *scene) subject() subject {
 		},
 		changed: func() { s.set(func() { s.changes++ }) },
 		follow: func(ctx context.Context, n *change) {
-			s.set(func() { s.news = n })
+			s.set(func() { s.change = n })
 			close(n.first)
 			<-ctx.Done()
 		},
@@ -242,7 +242,7 @@ func TestObserverGivesAMemberThatIsBackTime(t *testing.T) {
 // TestObserverGivesKindsTimeWhateverTheThreshold: one that has just started takes seconds to list them.
 func TestObserverGivesKindsTimeWhateverTheThreshold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scene{is: well, kinds: some, options: Options{FailureThreshold: 3 * time.Second, SuccessThreshold: 3 * time.Second, Period: time.Second}}
+		s := &scene{is: well, kinds: some, opts: Options{FailureThreshold: 3 * time.Second, SuccessThreshold: 3 * time.Second, Period: time.Second}}
 		observe(t, s, true)
 		for range 3 {
 			pass(10 * time.Second)
@@ -321,7 +321,7 @@ func TestObserverReadsKindsWhenTheyMayHaveChanged(t *testing.T) {
 		s := &scene{is: well, kinds: some}
 		observe(t, s, false)
 		s.set(func() { s.kinds = append(some[:1:1], clusterv1alpha1.APIEnablement{GroupVersion: "x/v1"}) })
-		s.news.kinds <- struct{}{}
+		s.change.kinds <- struct{}{}
 		pass(time.Second)
 		s.expect(t, "0s ClusterReady 1 kinds", "0s ClusterReady 2 kinds")
 		pass(8 * time.Second)
@@ -402,7 +402,7 @@ func TestObserverReadsAMemberAnewThatWasAway(t *testing.T) {
 	})
 }
 
-func TestObserverTellsWhatCannotBeRead(t *testing.T) {
+func TestObserverReportsWhatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scene{is: well, fault: errors.New("refused")}
 		observe(t, s, false)
@@ -412,7 +412,7 @@ func TestObserverTellsWhatCannotBeRead(t *testing.T) {
 		pass(10 * time.Second)
 		s.expect(t, "0s ClusterReady 0 kinds: "+gap, "10s ClusterReady 1 kinds")
 		s.set(func() { s.fault = errors.New("refused") })
-		s.news.kinds <- struct{}{}
+		s.change.kinds <- struct{}{}
 		pass(time.Minute)
 		s.expect(t, "0s ClusterReady 0 kinds: "+gap, "10s ClusterReady 1 kinds", "50s ClusterReady 1 kinds: "+gap)
 	})
@@ -449,7 +449,7 @@ func TestObserverIsNotKeptBusyByHints(t *testing.T) {
 		s := &scene{is: well, kinds: some}
 		observe(t, s, false)
 		for range 100 { // in ten seconds
-			s.news.kinds <- struct{}{}
+			s.change.kinds <- struct{}{}
 			pass(100 * time.Millisecond)
 		}
 		pass(20 * time.Second)

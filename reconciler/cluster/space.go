@@ -33,9 +33,9 @@ const (
 
 // spaces creates and removes the execution namespaces of clusters.
 type spaces struct {
-	hub      client.Client
-	live     client.Reader
-	recorder loop.Recorder
+	hub    client.Client
+	live   client.Reader
+	events loop.Recorder
 }
 
 // ensure creates the execution namespace.
@@ -59,7 +59,7 @@ func (e spaces) ensure(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	if err != nil {
-		e.recorder.Event(s.cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err.Error())
+		e.events.Event(s.cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err.Error())
 		return loop.Next{}, fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	log.FromContext(ctx).Info("Created the execution namespace", "namespace", name)
@@ -74,7 +74,7 @@ func (r *Reconciler) syncTaints(ctx context.Context, s *state) (loop.Next, error
 	changed := controllerutil.AddFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
 	condition := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if condition != nil || s.cluster.Spec.SyncMode != clusterv1alpha1.Push {
-		updated.Spec.Taints = taints.ByReadiness(s.cluster.Spec.Taints, condition, metav1.NewTime(r.options.Clock.Now()))
+		updated.Spec.Taints = taints.ByReadiness(s.cluster.Spec.Taints, condition, metav1.NewTime(r.opts.Clock.Now()))
 	}
 	if !changed && equality.Semantic.DeepEqual(s.cluster.Spec.Taints, updated.Spec.Taints) {
 		return loop.Next{}, nil
@@ -170,7 +170,7 @@ func (e spaces) clear(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bo
 	if namespace.DeletionTimestamp.IsZero() {
 		err := removeSpace(ctx, e.hub, namespace)
 		if err != nil {
-			e.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err.Error())
+			e.events.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err.Error())
 		}
 		return false, err
 	}

@@ -26,7 +26,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	if s.seen == nil {
 		return loop.Next{}, nil
 	}
-	now := metav1.NewTime(r.options.Clock.Now())
+	now := metav1.NewTime(r.opts.Clock.Now())
 	set := func(c metav1.Condition) {
 		c.LastTransitionTime = now // no generation: what is seen of a member does not come of its Cluster, and taints would cost a write
 		meta.SetStatusCondition(&s.status.Conditions, c)
@@ -34,7 +34,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	answers := ready(s.seen.outcome)
 	set(answers)
 	s.turned()
-	r.options.waits(s, r.recorder)
+	r.opts.waits(s, r.events)
 	if s.seen.unclaimed != "" {
 		set(metav1.Condition{Type: clusterv1alpha1.ClusterConditionClaimed, Status: metav1.ConditionFalse, Reason: reasonUnclaimed, Message: unclaimedMessage + s.seen.unclaimed})
 	} else {
@@ -56,7 +56,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	if s.seen.Nodes != nil {
 		s.status.NodeSummary = s.seen.Nodes
 		resources := *s.seen.Resources
-		if !equality.Semantic.DeepEqual(s.seen.Models, r.options.models(s.cluster)) {
+		if !equality.Semantic.DeepEqual(s.seen.Models, r.opts.models(s.cluster)) {
 			resources.AllocatableModelings = nil // counted by models that no longer exist
 		}
 		s.status.ResourceSummary = &resources
@@ -124,7 +124,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 		case apierrors.IsConflict(err):
 			return loop.Next{After: stale}, nil
 		case errors.Is(err, hub.ErrAway): // the hub may be back without an event of this cluster
-			return loop.Next{After: r.options.Period}, nil
+			return loop.Next{After: r.opts.Period}, nil
 		}
 		return loop.Next{}, fmt.Errorf("write the status of cluster %s: %w", s.cluster.Name, err)
 	}
@@ -133,13 +133,13 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 		turned := was != nil && was.Status != is.Status
 		switch {
 		case turned && is.Status == metav1.ConditionTrue:
-			r.recorder.Event(updated, corev1.EventTypeNormal, is.Reason, is.Message)
+			r.events.Event(updated, corev1.EventTypeNormal, is.Reason, is.Message)
 		case turned, is.Reason == clusterv1alpha1.ClusterClaimedReason:
-			r.recorder.Event(updated, corev1.EventTypeWarning, is.Reason, is.Message)
+			r.events.Event(updated, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
 	}
 	if s.seen == nil {
-		r.pulses.last(s.cluster.Name, readiness(updated)) // signs count from this judgement on
+		r.heartbeats.last(s.cluster.Name, readiness(updated)) // signs count from this judgement on
 	}
 	r.wrote.Wrote(updated)
 	s.cluster = updated

@@ -48,12 +48,12 @@ func TestAnArtifactNamesNoForge(t *testing.T) {
 			if len(targets) > 0 {
 				got = targets[0].repository
 			}
-			said := ""
+			message := ""
 			if fault != nil {
-				said = fault.Error()
+				message = fault.Error()
 			}
-			if got != tc.want || said != tc.fault {
-				t.Errorf("%q, %q, want %q, %q", got, said, tc.want, tc.fault)
+			if got != tc.want || message != tc.fault {
+				t.Errorf("%q, %q, want %q, %q", got, message, tc.want, tc.fault)
 			}
 		})
 	}

@@ -73,8 +73,8 @@ func (w *world) unpacks(name, revision, since, origin, sinceOrigin string, appli
 	}
 }
 
-// TestAnArtifactIsToldOfOnItsCommit: where an artifact says of which commit it was packed, that is the one that is told of it.
-func TestAnArtifactIsToldOfOnItsCommit(t *testing.T) {
+// TestAnArtifactIsReportedOnItsCommit: where an artifact says of which commit it was packed, that is the one that is told of it.
+func TestAnArtifactIsReportedOnItsCommit(t *testing.T) {
 	const success = "success: applied 0 objects on the control plane, none of which goes to a cluster"
 	a, b, c := "prod@sha256:"+strings.Repeat("a", 64), "prod@sha256:"+strings.Repeat("b", 64), "prod@sha256:"+strings.Repeat("c", 64)
 	w := newWorld(t)

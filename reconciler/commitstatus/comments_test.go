@@ -11,9 +11,9 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// TestACommentTellsOfEachCluster: a Provider that comments gets reports of a source only, with what has become of the
+// TestACommentListsEachCluster: a Provider that comments gets reports of a source only, with what has become of the
 // commit in each cluster.
-func TestACommentTellsOfEachCluster(t *testing.T) {
+func TestACommentListsEachCluster(t *testing.T) {
 	w := newWorld(t)
 	w.fetched(first)
 	w.provider("forge", "http://127.0.0.1:1")

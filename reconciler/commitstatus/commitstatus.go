@@ -47,11 +47,11 @@ type Options struct {
 	TargetURL string
 	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
 	AllowCrossNamespace bool
-	// Secrets knows what may not be told of an object.
+	// Secrets knows what must not be shown of an object.
 	Secrets *inherited.Known
 	// Concurrent is how many Kustomizations are reconciled concurrently, one less at
 	// most of one namespace; default 3, at least 2.
-	Concurrent int
+	Workers int
 }
 
 func (o Options) withDefaults() Options {
@@ -61,10 +61,10 @@ func (o Options) withDefaults() Options {
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
-	if o.Concurrent <= 0 {
-		o.Concurrent = defaultConcurrent
+	if o.Workers <= 0 {
+		o.Workers = defaultConcurrent
 	}
-	o.Concurrent = fairqueue.Workers(o.Concurrent)
+	o.Workers = fairqueue.Workers(o.Workers)
 	return o
 }
 
@@ -110,6 +110,7 @@ func New(hub client.Client, gatherer Gatherer, events loop.Recorder, opts Option
 type state struct {
 	key      client.ObjectKey
 	ks       *kustomizev1.Kustomization
+	parents  []string       // the Kustomization that applied it, who applied that, and so on
 	source   origins.Object // when the Kustomization was read; nil for none
 	targets  []target
 	fault    error                                   // of an Alert
@@ -137,6 +138,9 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	if s.source, err = sourceOf(ctx, r.hub, s.ks, r.opts.AllowCrossNamespace); err != nil {
 		return loop.Next{}, err
 	}
+	if s.parents, err = parentsOf(ctx, r.hub, s.ks); err != nil {
+		return loop.Next{}, err
+	}
 	if !s.nameless() {
 		if s.targets, s.fault, err = r.alerts.targets(ctx, s.ks); err != nil {
 			return loop.Next{}, err
@@ -149,7 +153,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// nameless reports whether a Kustomization is at an artifact that names no commit, so that nothing is to be told of any.
+// nameless reports whether a Kustomization is at an artifact that names no commit, so that no commit has a status.
 func (s *state) nameless() bool {
 	at := s.ks.Status.LastAttemptedRevision
 	return s.source != nil && at != "" && at == origins.Revision(s.source) && commitOf(s.committed(at)) == ""
@@ -234,7 +238,7 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 		r.complain(s, meta.InvalidCELExpressionReason, r.opts.Secrets.Clean(t.provider, err))
 		return 0, nil
 	}
-	desired := r.desired(s.ks, t, s.verdict, contextName)
+	desired := r.desired(s, t, contextName)
 	have := s.existing[t.name]
 	if have != nil && !matches(have, desired) && stands(have, s.verdict, t.commit) {
 		return retryPeriod, nil

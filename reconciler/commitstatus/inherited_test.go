@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 )
 
-// TestWhatOthersHaveOfSecretsIsNotTold: of an Alert, and of a Kustomization, that another one put text of a Secret into.
-func TestWhatOthersHaveOfSecretsIsNotTold(t *testing.T) {
+// TestWhatOthersHaveOfSecretsIsNotReported: of an Alert, and of a Kustomization, that another one put text of a Secret into.
+func TestWhatOthersHaveOfSecretsIsNotReported(t *testing.T) {
 	const canary = "canary7f3a9"
 	named := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "team", Name: name, Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}}

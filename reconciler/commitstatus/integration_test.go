@@ -460,8 +460,8 @@ func TestWhatIsPendingIsClosed(t *testing.T) {
 func TestARemoval(t *testing.T) {
 	for name, record := range map[string]func(*kustomizev1.KustomizationStatus, []inventory.ID, bool){
 		"gone": inventory.RecordRemoved,
-		"kept": func(status *kustomizev1.KustomizationStatus, ids []inventory.ID, looked bool) {
-			inventory.RecordLeaving(status, ids, nil, looked)
+		"kept": func(status *kustomizev1.KustomizationStatus, ids []inventory.ID, checked bool) {
+			inventory.RecordLeaving(status, ids, nil, checked)
 			for _, id := range ids {
 				status.Inventory.Entries = append(status.Inventory.Entries, kustomizev1.ResourceRef{ID: id.String(), Version: "v1"})
 			}

@@ -27,7 +27,7 @@ func (r *Reconciler) left(ctx context.Context, s *state, removed []inventory.ID)
 }
 
 // terminating returns a part for what the control plane is deleting still. A Kustomization that only has to remove what
-// it applied is reported where nothing else of that is.
+// it applied is reported where nothing else of that is, and speaks for what is ahead.
 func terminating(ks *kustomizev1.Kustomization, others bool) []rollup.Part {
 	found, beyond := inventory.TerminatingIn(ks.Status)
 	if beyond > 0 {
@@ -35,7 +35,7 @@ func terminating(ks *kustomizev1.Kustomization, others bool) []rollup.Part {
 	}
 	var parts []rollup.Part
 	for _, t := range found {
-		if others && t.Keeps == "" && t.ID.GroupKind.Kind == kustomizev1.KustomizationKind {
+		if t.Ahead || others && t.Keeps == "" && t.ID.GroupKind.Kind == kustomizev1.KustomizationKind {
 			continue
 		}
 		part := rollup.Part{Object: objectName(t.ID, t.Nameless), State: rollup.Progressing, Reason: notRemoved}

@@ -41,6 +41,7 @@ func TestWhatIsLeftOfARemoval(t *testing.T) {
 		"it is about to go":                                    {terminating: []inventory.Terminating{{ID: id("Namespace", "b"), UID: "1"}}, want: "a pending: Namespace shop/b: not removed yet"},
 		"text of a Secret is in its name":                      {terminating: []inventory.Terminating{{ID: id("Secret", "b"), UID: "1", Nameless: true}}, want: "a pending: Secret shop/***: not removed yet"},
 		"a Kustomization":                                      {terminating: []inventory.Terminating{{ID: child, UID: "1"}}, want: "a pending: Kustomization shop/child: not removed yet"},
+		"a Kustomization, with what may stay":                  {terminating: []inventory.Terminating{{ID: child, UID: "1"}, {ID: id("Namespace", "b"), UID: "1", Ahead: true}}, want: "a pending: Kustomization shop/child: not removed yet"},
 		"a Kustomization, with what it has":                    {terminating: []inventory.Terminating{{ID: child, UID: "1"}}, inClusters: cluster, want: "a pending: 1/2 clusters ready: west waits for ConfigMap shop/b: not removed yet"},
 		"more than is named":                                   {removed: many, inClusters: cluster, want: "a pending: 1203 objects: not removed from all clusters yet"},
 		"more than is named, and none of those that are named": {removed: many, want: "a pending: 1203 objects: not removed from all clusters yet"},
@@ -57,7 +58,7 @@ func TestWhatIsLeftOfARemoval(t *testing.T) {
 				inventory.RecordRemoved(&ks.Status, tc.removed, true)
 				inventory.RecordTerminating(&ks.Status, tc.terminating, true)
 			})
-			h.looks()
+			h.reconcile()
 			if diff := cmp.Diff(tc.want, h.reported[len(h.reported)-1]); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
@@ -66,7 +67,7 @@ func TestWhatIsLeftOfARemoval(t *testing.T) {
 				inventory.RecordRemoved(&ks.Status, nil, true)
 				inventory.RecordTerminating(&ks.Status, nil, true)
 			})
-			h.looks()
+			h.reconcile()
 			if last := h.reported[len(h.reported)-1]; last != "a success: 1/1 clusters ready" || slices.Contains(h.reported[:len(h.reported)-1], last) {
 				t.Errorf("told %q, want a success once all is gone, and not before", h.reported)
 			}
@@ -96,7 +97,7 @@ func TestWhatOthersChangeOfWhatIsSuspended(t *testing.T) {
 				ks.Status.History = meta.History{{}}
 				inventory.RecordEdited(&ks.Status, tc.edited)
 			})
-			h.looks()
+			h.reconcile()
 			if diff := cmp.Diff(tc.want, h.reported[len(h.reported)-1]); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}

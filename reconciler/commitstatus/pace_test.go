@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -75,4 +76,30 @@ func TestAnHourOfCommits(t *testing.T) {
 		t.Errorf("%d posts", posts)
 	}
 	t.Logf("%d posts", posts)
+}
+
+// TestADependencyIsWaitedForNoMore: that is told at once, as its name leads people astray; that it is waited for again is not.
+func TestADependencyIsWaitedForNoMore(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), nil, nil, Options{Clock: clock})
+	var written []string
+	for _, description := range []string{"dependency team/base has not applied this commit yet", "0/2 clusters ready", "1/2 clusters ready", "dependency team/base is not ready"} {
+		existing, err := r.statuses.of(t.Context(), "team", aboutKustomization("web"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		desired := &gitopsv1alpha1.CommitStatus{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}}
+		desired.Spec = gitopsv1alpha1.CommitStatusSpec{KustomizationRef: &gitopsv1alpha1.LocalReference{Name: "web"}, Commit: "1111", State: gitopsv1alpha1.CommitPending, Description: description}
+		wait, err := r.statuses.put(t.Context(), existing["web"], desired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wait == 0 {
+			written = append(written, description)
+		}
+		clock.SetTime(clock.Now().Add(time.Second))
+	}
+	if diff := cmp.Diff([]string{"dependency team/base has not applied this commit yet", "0/2 clusters ready"}, written); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
 }

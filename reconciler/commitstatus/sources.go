@@ -142,8 +142,8 @@ func (s *sources) at(source origins.Object) {
 	if repository, ok := source.(*sourcev1.GitRepository); ok {
 		if refusal := provenance.Refused(repository); refusal.Revision != "" {
 			s.revision, s.refused = refusal.Revision, "not verified: "+refusal.Why
-		} else if held := lineage.HeldBy(repository); held.Revision != "" {
-			s.revision, s.refused = held.Revision, "held back: "+held.Why
+		} else if refused := lineage.RefusedBy(repository); refused.Revision != "" {
+			s.revision, s.refused = refused.Revision, "held back: "+refused.Why
 		}
 		s.committed = s.revision
 	}

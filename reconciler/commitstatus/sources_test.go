@@ -178,9 +178,9 @@ func TestACommitThatIsNotVerified(t *testing.T) {
 	if err := w.Hub.Update(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
-	held := lineage.Held{Revision: second, Why: "the history was rewritten"}
+	refused := lineage.Refused{Revision: second, Why: "the history was rewritten"}
 	source.Status.Conditions = []metav1.Condition{{
-		Type: meta.ReadyCondition, Status: metav1.ConditionFalse, Reason: lineage.ReasonRewritten, Message: held.Message(), LastTransitionTime: metav1.Now(),
+		Type: meta.ReadyCondition, Status: metav1.ConditionFalse, Reason: lineage.ReasonRewritten, Message: refused.Message(), LastTransitionTime: metav1.Now(),
 	}}
 	if err := w.Hub.Status().Update(t.Context(), source); err != nil {
 		t.Fatal(err)

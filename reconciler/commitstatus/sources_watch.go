@@ -36,7 +36,7 @@ func (r *Sources) Register(mgr ctrl.Manager) error {
 		Watches(&gitopsv1alpha1.CommitStatus{}, soon(wake.ofStatus), builder.WithPredicates(wake.own.statusEvents())).
 		Watches(&notificationv1beta3.Alert{}, soon(wake.inNamespace), byGeneration).
 		Watches(&notificationv1beta3.Provider{}, soon(wake.inNamespace), byGeneration).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.ByNamespace(r.opts.Workers)}).
 		Complete(r)
 }
 
@@ -52,7 +52,7 @@ var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	}
 	was, okBefore := before.(*sourcev1.GitRepository)
 	is, okAfter := after.(*sourcev1.GitRepository)
-	return okBefore && okAfter && (provenance.Refused(was) != provenance.Refused(is) || lineage.HeldBy(was) != lineage.HeldBy(is))
+	return okBefore && okAfter && (provenance.Refused(was) != provenance.Refused(is) || lineage.RefusedBy(was) != lineage.RefusedBy(is))
 }}
 
 // soon lets what changes at the same time come together.

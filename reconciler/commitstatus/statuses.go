@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -121,11 +122,17 @@ func (s statuses) delay(have, desired *gitopsv1alpha1.CommitStatus) time.Duratio
 		return 0
 	}
 	last, ok := s.followed.changed(desired)
-	if !ok {
+	if !ok || awaitsDependency(have) && !awaitsDependency(desired) {
 		return 0
 	}
 	pause := max(s.every, min(last.at.Sub(last.since)/3, longestPause))
 	return pause - s.clock.Since(last.at)
+}
+
+// awaitsDependency reports whether a dependency is waited for: once it is not, its name leads people astray, and that is told
+// at once. The other way round has to wait, so that little is posted of what comes and goes.
+func awaitsDependency(cs *gitopsv1alpha1.CommitStatus) bool {
+	return strings.HasPrefix(cs.Spec.Description, "dependency ")
 }
 
 func (s statuses) wrote(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) {

@@ -194,7 +194,7 @@ func (h *handover) addressed() {
 }
 
 // looks has the loop look until it has nothing more to wait for, and keeps what it tells.
-func (h *handover) looks() {
+func (h *handover) reconcile() {
 	h.t.Helper()
 	for range 3 {
 		result, err := h.loop.Reconcile(h.t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "web"}})
@@ -221,7 +221,7 @@ func (h *handover) green(revision string) {
 	h.fetched(revision)
 	h.applied(revision)
 	h.fleet.is(rollup.Healthy, "")
-	h.looks()
+	h.reconcile()
 }
 
 // TestHandovers: of a revision is told what was seen of it, and never what the objects
@@ -241,11 +241,11 @@ func TestHandovers(t *testing.T) {
 				h.green(revisionA)
 				h.fetched(revisionB)
 				h.fleet.is(rollup.Progressing, "latest version not sent yet")
-				h.looks()
+				h.reconcile()
 				h.applied(revisionB)
-				h.looks()
+				h.reconcile()
 				h.fleet.is(rollup.Healthy, "")
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, notSentB, greenB},
 		},
@@ -254,9 +254,9 @@ func TestHandovers(t *testing.T) {
 				h.green(revisionA)
 				h.fetched(revisionB)
 				h.fleet.is(rollup.Failed, "no such image")
-				h.looks()
+				h.reconcile()
 				h.applied(revisionB)
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "b failure: 0/1 clusters ready: east failed on Deployment shop/web: no such image"},
 		},
@@ -264,9 +264,9 @@ func TestHandovers(t *testing.T) {
 			steps: func(h *handover) {
 				h.green(revisionA)
 				h.fetched(revisionB)
-				h.looks()
+				h.reconcile()
 				h.noted(revisionB, metav1.ConditionFalse, meta.BuildFailedReason, "app/x.yaml: broken")
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "b error: BuildFailed: app/x.yaml: broken"},
 		},
@@ -275,12 +275,12 @@ func TestHandovers(t *testing.T) {
 				h.fetched(revisionA)
 				h.applied(revisionA)
 				h.fleet.is(rollup.Progressing, "not ready 1/2")
-				h.looks()
+				h.reconcile()
 				h.fetched(revisionB)
 				h.fleet.is(rollup.Healthy, "")
-				h.looks()
+				h.reconcile()
 				h.applied(revisionB)
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{"a pending: 0/1 clusters ready: east waits for Deployment shop/web 1/2", greenB},
 		},
@@ -290,9 +290,9 @@ func TestHandovers(t *testing.T) {
 				h.fetched(revisionB)
 				h.applied(revisionB)
 				h.fetched(revisionC)
-				h.looks()
+				h.reconcile()
 				h.applied(revisionC)
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "b pending: " + excerpt.Revisions(revisionC) + " takes its place", "c success: 1/1 clusters ready"},
 		},
@@ -300,9 +300,9 @@ func TestHandovers(t *testing.T) {
 			steps: func(h *handover) {
 				h.green(revisionA)
 				h.fetched(revisionB)
-				h.looks()
+				h.reconcile()
 				h.fetched(revisionA)
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA},
 		},
@@ -310,9 +310,9 @@ func TestHandovers(t *testing.T) {
 			steps: func(h *handover) {
 				h.green(revisionA)
 				h.fleet.is(rollup.Failed, "no such image")
-				h.looks()
+				h.reconcile()
 				h.fleet.is(rollup.Healthy, "")
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "a failure: 0/1 clusters ready: east failed on Deployment shop/web: no such image", greenA},
 		},
@@ -322,7 +322,7 @@ func TestHandovers(t *testing.T) {
 				h.green(revisionA)
 				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Namespace = "theirs" })
 				h.noted(revisionA, metav1.ConditionFalse, "AccessDenied", "the source GitRepository theirs/fleet is in another namespace")
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA},
 		},
@@ -331,13 +331,13 @@ func TestHandovers(t *testing.T) {
 				h.green(revisionA)
 				h.made("fleet", revisionA)
 				h.unchanged(revisionA, revisionB) // with the spec of before
-				h.looks()
+				h.reconcile()
 				h.made("fleet", revisionB)
 				h.noted(revisionB, metav1.ConditionFalse, "DependencyCycle", "web depends on db, and that on web")
-				h.looks()
+				h.reconcile()
 				h.made("fleet", revisionC)
 				h.unchanged(revisionA, revisionC)
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "b error: DependencyCycle: web depends on db, and that on web", "c success: 1/1 clusters ready"},
 		},
@@ -347,7 +347,7 @@ func TestHandovers(t *testing.T) {
 				h.made("fleet", revisionB)
 				h.unchanged(revisionA, revisionB)
 				h.noted(revisionB, metav1.ConditionFalse, inventory.ReasonPathNotFound, "there is no ./new")
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "b error: PathNotFound: there is no ./new"},
 		},
@@ -358,9 +358,9 @@ func TestHandovers(t *testing.T) {
 				h.unchanged(revisionA, revisionB)
 				h.unchangedParent(revisionA, revisionB)
 				h.noted(revisionB, metav1.ConditionFalse, "DependencyCycle", "web depends on db, and that on web")
-				h.looks()
+				h.reconcile()
 				h.unchanged(revisionA, revisionB)
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "b pending: DependencyCycle: web depends on db, and that on web", greenB},
 		},
@@ -369,9 +369,9 @@ func TestHandovers(t *testing.T) {
 				h.green(revisionA)
 				h.made("other", revisionA)
 				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.kubeConfig.configMapRef is not supported yet")
-				h.looks()
+				h.reconcile()
 				h.applied(revisionA)
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "a pending: NotSupported: spec.kubeConfig.configMapRef is not supported yet", greenA},
 		},
@@ -381,7 +381,7 @@ func TestHandovers(t *testing.T) {
 				h.green(revisionA)
 				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Kind = "HelmChart" })
 				h.noted(revisionA, metav1.ConditionFalse, "NotSupported", "spec.sourceRef.kind HelmChart is not supported yet")
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA},
 		},
@@ -391,7 +391,7 @@ func TestHandovers(t *testing.T) {
 				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true })
 				h.fetched(revisionB)
 				h.fleet.is(rollup.Failed, "no such image")
-				h.looks()
+				h.reconcile()
 			},
 			want: []string{greenA, "a failure: 0/1 clusters ready: east failed on Deployment shop/web: no such image"},
 		},

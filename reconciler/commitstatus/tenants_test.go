@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 )
 
-// TestAddressesOfOthersAreNotTold: a status goes to, and names, the repository of a
+// TestAddressesOfOthersAreNotReported: a status goes to, and names, the repository of a
 // source that the Kustomization may use, and no other.
-func TestAddressesOfOthersAreNotTold(t *testing.T) {
+func TestAddressesOfOthersAreNotReported(t *testing.T) {
 	const address = "https://git.example.com/secret/plan"
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&sourcev1.GitRepository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: "plan"}, Spec: sourcev1.GitRepositorySpec{URL: address},

@@ -319,8 +319,8 @@ func TestACommitNeedNotNameItself(t *testing.T) {
 	}
 }
 
-// TestACommitIsToldWhatAllowsIt: the line that lets go what the brake holds is worth more than the words before it.
-func TestACommitIsToldWhatAllowsIt(t *testing.T) {
+// TestACommitSaysWhatAllowsIt: the line that lets go what the brake holds is worth more than the words before it.
+func TestACommitSaysWhatAllowsIt(t *testing.T) {
 	const own = "main@sha1:9f2c4d1e0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d"
 	refusal := func(names string) string {
 		return "PruneBlocked: revision " + own + " would remove 1 of 9 objects (Namespace/shop with 5 objects): nothing was applied;\ncommit it again, or allow it with " +
@@ -331,14 +331,20 @@ func TestACommitIsToldWhatAllowsIt(t *testing.T) {
 		refusal("persistentvolumeclaim/shop/the-data-of-all-customers"): "PruneBlocked: this commit would remove 1 of 9 objects (Namespace/shop with 5 objects): nothing was applied; commit it again, or allow it wi…",
 		"2/3 clusters ready": "2/3 clusters ready",
 	} {
-		if got := describe(text, own); got != want {
+		if got := describe(text, own, "github"); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	whole := "PruneBlocked: this commit would remove 1 of 9 objects (Namespace/shop with 5 objects): nothing was applied; commit it again, or allow it with "
+	for names, ends := range map[string]string{"namespace/shop": "Flotilla-Allow-Delete: namespace/shop", "persistentvolumeclaim/shop/the-data-of-all-customers": "Flotilla-Allow-Delete: persistentvolumeclaim/shop/the-data-of-all-customers"} {
+		if got := describe(refusal(names), own, gitopsv1alpha1.ProviderTypeGitNotes); !strings.HasPrefix(got, whole) || !strings.HasSuffix(got, ends) {
+			t.Errorf("a note says %q", got)
 		}
 	}
 }
 
-// TestOfWhichCommitATargetIsTold: of the one that changed something, and never of one that is older than the last reported.
-func TestOfWhichCommitATargetIsTold(t *testing.T) {
+// TestWhichCommitIsReportedToATarget: of the one that changed something, and never of one that is older than the last reported.
+func TestWhichCommitIsReportedToATarget(t *testing.T) {
 	const first, second, third = "main@sha1:1111111111111111111111111111111111111111", "main@sha1:2222222222222222222222222222222222222222", "main@sha1:3333333333333333333333333333333333333333"
 	for name, tc := range map[string]struct {
 		have, at, changed string

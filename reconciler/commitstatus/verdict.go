@@ -73,7 +73,7 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	leaving := inventory.Leaving(s.ks.Status) // and owned until it goes
 	entries = slices.DeleteFunc(entries, func(e inventory.Entry) bool { return slices.Contains(leaving, e.ID) })
 	removed := append(inventory.Removed(s.ks.Status), leaving...)
-	r.followed.own(s.key, entries, removed)
+	r.followed.own(s.key, entries, removed) // before anything is read: what changes afterwards enqueues it again
 	since, err := r.asksSince(ctx, s.ks)
 	if err != nil {
 		return loop.Next{}, err
@@ -126,7 +126,7 @@ func every(alert *notificationv1beta3.Alert) bool {
 	return alert.Annotations[gitopsv1alpha1.CommitStatusesAnnotation] == gitopsv1alpha1.CommitStatusesAll
 }
 
-// commitOf is the commit of a revision of a repository; empty if it is none. Of that of an artifact it is what tells one from others.
+// commitOf is the commit of a revision of a repository; empty if it is none. Of that of an artifact it is what distinguishes it from others.
 func commitOf(text string) string {
 	revision, err := git.ParseRevision(text)
 	if err != nil {
@@ -213,14 +213,19 @@ func ofThis(text, revision string) string {
 	return excerpt.Revisions(strings.ReplaceAll(text, "revision "+revision, "this commit"))
 }
 
-// describe returns a text that stands at the commit of a revision as a line that forges take: with what allows that commit
-// to go on, where that is how it ends.
-func describe(text, revision string) string {
-	return rollup.Sanitise(ofThis(text, revision))
+// describe returns a text that stands at the commit of a revision as a line that a type of Providers takes: with what allows
+// that commit to go on, where that is how it ends.
+func describe(text, revision, provider string) string {
+	longest := rollup.MaxDescription
+	if provider == gitopsv1alpha1.ProviderTypeGitNotes {
+		longest = rollup.MaxNote
+	}
+	return rollup.SanitiseTo(ofThis(text, revision), longest)
 }
 
 // desired returns the CommitStatus that a target is to have.
-func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict, contextName string) *gitopsv1alpha1.CommitStatus {
+func (r *Reconciler) desired(of *state, t target, contextName string) *gitopsv1alpha1.CommitStatus {
+	ks, v := of.ks, of.verdict
 	cs := &gitopsv1alpha1.CommitStatus{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: ks.Namespace, Name: t.name, Finalizers: []string{gitopsv1alpha1.CommitStatusFinalizer},
@@ -233,15 +238,15 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 			Context:          contextName,
 			Commit:           t.commit,
 			State:            v.state,
-			Description:      describe(v.description, t.revision),
+			Description:      describe(v.description, t.revision, t.provider.Spec.Type),
 			Clusters:         v.clusters,
 		},
 	}
 	if t.comments() {
 		cs.Spec.ClusterStates = statesOf(v.places)
 	}
-	if parent, owned := inventory.OwnerOf(ks); owned {
-		cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: parent.String()}
+	if len(of.parents) > 0 {
+		cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: strings.Join(of.parents, ",")}
 		if why := inventory.Keeps(ks); why != "" {
 			cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = why
 		}

@@ -60,7 +60,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&sourcev1.OCIRepository{}, handler.EnqueueRequestsFromMapFunc(wakes.ofArtifact), builder.WithPredicates(fetched)).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		Watches(&clusterv1alpha1.Cluster{}, wakes.whenClaimsStay()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.ByNamespace(r.opts.Workers)}).
 		Complete(r)
 }
 
@@ -220,8 +220,8 @@ func (w wakes) whenClaimsStay() handler.EventHandler {
 }
 
 // whenWorkChanges wakes the Kustomizations of what a cluster does not hold any more, or cannot let go of, of what it
-// holds the latest of now, and of what its Pods say: that is no news to the binding. Of a Namespace, which has no binding,
-// all is news.
+// holds the latest of now, and of what its Pods say: that changes nothing for the binding. Of a Namespace, which has no binding,
+// all counts.
 func (w wakes) whenWorkChanges() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {

@@ -54,9 +54,9 @@ func TestAnOwnWriteCountsUntilTheCacheHasShownItOrItsEnd(t *testing.T) {
 	}
 }
 
-// TestWhichClustersAreNews: one that comes or goes may be one that a commit names, and one that falls
+// TestWhichClustersWakeTheLoop: one that comes or goes may be one that a commit names, and one that falls
 // silent may run what a commit asks for; what else is new of clusters changes no commit.
-func TestWhichClustersAreNews(t *testing.T) {
+func TestWhichClustersWakeTheLoop(t *testing.T) {
 	cluster := func(version string, ready metav1.ConditionStatus) *clusterv1alpha1.Cluster {
 		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}}
 		c.Status.KubernetesVersion = version
@@ -86,9 +86,9 @@ func (w *woken) AddAfter(req reconcile.Request, _ time.Duration) {
 	w.requests = append(w.requests, req)
 }
 
-// TestWhichWorksAreNews: a cluster that has caught up with the latest of a Work is news to the commit also where the
+// TestWhichWorksWakeTheLoop: a cluster that has caught up with the latest of a Work is news to the commit also where the
 // binding says the same as before.
-func TestWhichWorksAreNews(t *testing.T) {
+func TestWhichWorksWakeTheLoop(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-service"}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: "shop", Name: "web"}
 	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(b).Build(), nil, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
@@ -131,8 +131,8 @@ func TestWhichWorksAreNews(t *testing.T) {
 	}
 }
 
-// TestWhosePoliciesAreNews: a policy or an override that is changed concerns the commit of who applied it, and no other one.
-func TestWhosePoliciesAreNews(t *testing.T) {
+// TestWhosePoliciesWakeTheLoop: a policy or an override that is changed concerns the commit of who applied it, and no other one.
+func TestWhosePoliciesWakeTheLoop(t *testing.T) {
 	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), nil, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 	owner := client.ObjectKey{Namespace: "flux-system", Name: "policies"}
 	entry := func(kind string) inventory.Entry {

@@ -29,7 +29,7 @@ type Options struct {
 // Debouncer knows which changes are pending since when. It is safe for use by
 // several goroutines.
 type Debouncer[K comparable] struct {
-	options Options
+	opts Options
 
 	mu      sync.Mutex
 	pending map[K]change
@@ -43,26 +43,26 @@ type change struct {
 
 // New returns a debouncer without a pending change.
 func New[K comparable](o Options) *Debouncer[K] {
-	return &Debouncer[K]{options: o, pending: map[K]change{}, wrote: map[K]time.Time{}}
+	return &Debouncer[K]{opts: o, pending: map[K]change{}, wrote: map[K]time.Time{}}
 }
 
 // Delay makes the change of the object under key pending, and returns how long it is to be
 // delayed yet; not more than 0 means to write it now. Form distinguishes one change from another.
 func (d *Debouncer[K]) Delay(key K, form string) time.Duration {
-	return d.delay(key, form, d.options.Wait)
+	return d.delay(key, form, d.opts.Wait)
 }
 
 // Await is Delay for a change that is one half of another that is sure to come: it is delayed for as long as may be.
 func (d *Debouncer[K]) Await(key K, form string) time.Duration {
-	return d.delay(key, form, d.options.MaxWait)
+	return d.delay(key, form, d.opts.MaxWait)
 }
 
 func (d *Debouncer[K]) delay(key K, form string, wait time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.options.Clock.Now()
+	now := d.opts.Clock.Now()
 	c, ok := d.pending[key]
-	if at, wrote := d.wrote[key]; !ok && d.options.Leading && (!wrote || now.Sub(at) >= d.options.Wait) {
+	if at, wrote := d.wrote[key]; !ok && d.opts.Leading && (!wrote || now.Sub(at) >= d.opts.Wait) {
 		return 0
 	}
 	if !ok {
@@ -72,7 +72,7 @@ func (d *Debouncer[K]) delay(key K, form string, wait time.Duration) time.Durati
 		c.form, c.last = form, now
 	}
 	d.pending[key] = c
-	return min(c.last.Add(wait).Sub(now), c.first.Add(d.options.MaxWait).Sub(now))
+	return min(c.last.Add(wait).Sub(now), c.first.Add(d.opts.MaxWait).Sub(now))
 }
 
 // Pending reports whether a change of the object under key is pending.
@@ -88,11 +88,11 @@ func (d *Debouncer[K]) Wrote(key K) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.pending, key)
-	if !d.options.Leading {
+	if !d.opts.Leading {
 		return
 	}
-	now := d.options.Clock.Now()
-	maps.DeleteFunc(d.wrote, func(_ K, at time.Time) bool { return now.Sub(at) >= d.options.Wait })
+	now := d.opts.Clock.Now()
+	maps.DeleteFunc(d.wrote, func(_ K, at time.Time) bool { return now.Sub(at) >= d.opts.Wait })
 	d.wrote[key] = now
 }
 

@@ -37,14 +37,14 @@ func BenchmarkDecide(b *testing.B) {
 			}
 		},
 	}
-	sight := byNodes{}
+	watched := byNodes{}
 	for _, m := range members {
-		sight[m.GetName()] = nodesOf(20, "50000")
+		watched[m.GetName()] = nodesOf(20, "50000")
 	}
 	for name, change := range cases {
 		b.Run(name, func(b *testing.B) { benchmark(b, New(hubOf(members...).Build(), Options{}), change) })
 		b.Run(name+" by nodes", func(b *testing.B) {
-			benchmark(b, New(hubOf(members...).Build(), Options{Estimators: Estimators{Watched: sight}}), change)
+			benchmark(b, New(hubOf(members...).Build(), Options{Estimators: Estimators{Watched: watched}}), change)
 		})
 	}
 }

@@ -51,7 +51,7 @@ type Decider struct {
 	estimates     *estimates
 	unschedulable *Unschedulable
 	counts        counts
-	lead          lead
+	lead          leadership
 	// turn is held for reading by decisions that commit, and for writing by those that
 	// were overtaken too often and must commit alone.
 	turn sync.RWMutex
@@ -152,11 +152,11 @@ func (d *Decider) Remaining(ctx context.Context, b workv1alpha2.Binding) ([]work
 // time to hear of them.
 func (d *Decider) Lead() { d.lead.at.Store(d.opts.Clock.Now().UnixNano()) }
 
-// lead is since when the loops act.
-type lead struct{ at atomic.Int64 } // in nanoseconds; 0: they do not
+// leadership is since when the loops act.
+type leadership struct{ at atomic.Int64 } // in nanoseconds; 0: they do not
 
 // options returns those of placements now.
-func (l *lead) options(o *Options) placement.Options {
+func (l *leadership) options(o *Options) placement.Options {
 	out := o.Placement
 	if at := l.at.Load(); at != 0 {
 		out.Failover.HeardBy = time.Unix(0, at).Add(o.StartupGrace)

@@ -95,9 +95,9 @@ type profiled struct {
 
 func (t profiled) Age(_ context.Context, cluster string) time.Duration { return t.ages[cluster] }
 
-// TestWhatClustersToldOfTheirNodesDecides has clusters whose sums are large, and which told
+// TestWhatClustersReportedOfTheirNodesDecides has clusters whose sums are large, and which told
 // of small nodes, a while ago, or of more than there can be.
-func TestWhatClustersToldOfTheirNodesDecides(t *testing.T) {
+func TestWhatClustersReportedOfTheirNodesDecides(t *testing.T) {
 	const age = 90 * time.Second
 	cases := map[string]struct {
 		pods     int64 // that it has places for, beside four cores; zero: enough, and 50 cores
@@ -151,9 +151,9 @@ func (without) MaxReplicas(_ context.Context, cluster string, _ *workv1alpha2.Re
 	return 0, fmt.Errorf("cluster %s: %w", cluster, &profile.UnreportedError{What: "the label zone"})
 }
 
-// TestWhatIsNotToldIsNamed has clusters report their nodes, and not what is asked of them: what they report counts, unless
+// TestWhatIsNotReportedIsNamed has clusters report their nodes, and not what is asked of them: what they report counts, unless
 // somebody else answers.
-func TestWhatIsNotToldIsNamed(t *testing.T) {
+func TestWhatIsNotReportedIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		remote map[string]int32
 		want   string
@@ -183,8 +183,8 @@ func TestWhatIsNotToldIsNamed(t *testing.T) {
 	}
 }
 
-// TestWhatWasToldAgesOn has a cluster fall silent, and its last report expire.
-func TestWhatWasToldAgesOn(t *testing.T) {
+// TestWhatWasReportedAgesOn has a cluster fall silent, and its last report expire.
+func TestWhatWasReportedAgesOn(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	from := profiled{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": time.Minute}}
 	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Estimators: Estimators{Profiled: from}, NoReservations: true, Clock: clock})
@@ -252,8 +252,8 @@ func TestADeadEstimatorCostsItsClusterAlone(t *testing.T) {
 	}
 }
 
-// TestWhatWasPromisedSinceIsNotFreeAnyMore has an estimator die while bindings are placed.
-func TestWhatWasPromisedSinceIsNotFreeAnyMore(t *testing.T) {
+// TestWhatWasReservedSinceIsNotFreeAnyMore has an estimator die while bindings are placed.
+func TestWhatWasReservedSinceIsNotFreeAnyMore(t *testing.T) {
 	answers := true
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Clock: clock, Estimators: Estimators{Remote: remote(func(context.Context, string) (int32, error) {

@@ -1,6 +1,10 @@
 package decider
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -30,7 +34,7 @@ func (e Event) Emit(to loop.Recorder, template runtime.Object, b workv1alpha2.Bi
 
 // EventsOf returns the Events that decision is worth, given what b recorded before.
 func EventsOf(before workv1alpha2.Binding, decision placement.Decision) (out []Event) {
-	for _, of := range []func(workv1alpha2.Binding, placement.Decision) (Event, bool){eventOf, evictionEventOf} {
+	for _, of := range []func(workv1alpha2.Binding, placement.Decision) (Event, bool){eventOf, evictionEventOf, moveEventOf} {
 		if e, some := of(before, decision); some {
 			out = append(out, e)
 		}
@@ -48,8 +52,21 @@ func evictionEventOf(before workv1alpha2.Binding, decision placement.Decision) (
 	return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, decision.Record.Stays.Message}, true
 }
 
+// moveEventOf returns the Event that it is worth that a template begins to leave clusters for a failover or a drain: the old copies, and
+// with them the end, may take long. A policy that has it elsewhere is an edit of its owner, who knows.
+func moveEventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
+	was, _ := placement.RecordOf(before)
+	move := decision.Record.LastMove
+	takenOff := len(before.BindingSpec().Clusters) == 0 && len(before.BindingSpec().GracefulEvictionTasks) > 0
+	if move == nil || len(decision.Evicts) == 0 && !takenOff || was.LastMove != nil && was.LastMove.At.Equal(&move.At) && slices.Equal(was.LastMove.From, move.From) {
+		return Event{}, false
+	}
+	message := "Leaves " + strings.Join(move.From, ", ") + ": " + cmp.Or(move.Why, "nobody said why") + ". Result: " + placement.Text(decision.Clusters)
+	return Event{corev1.EventTypeNormal, workv1alpha2.EventReasonScheduleBindingSucceed, message}, true
+}
+
 // eventOf returns the Event that decision is worth, given what b recorded before.
-// Only a first placement, a new failure and its end are reported.
+// Only a first placement, a new failure and its end are reported, and by moveEventOf what leaves a cluster.
 func eventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
 	was, decided := placement.RecordOf(before)
 	if !decision.Record.Succeeded() {

@@ -179,9 +179,9 @@ func (r *reservations) shares(b workv1alpha2.Binding, decision *placement.Decisi
 		return nil, nil
 	}
 	spec, now := b.BindingSpec(), r.clock.Now()
-	held := make(map[string]int32, len(spec.Clusters))
+	assigned := make(map[string]int32, len(spec.Clusters))
 	for _, t := range spec.Clusters {
-		held[t.Name] = placement.Units(spec, t)
+		assigned[t.Name] = placement.Units(spec, t)
 	}
 	var each *unit
 	if r.assumptions.kept {
@@ -192,7 +192,7 @@ func (r *reservations) shares(b workv1alpha2.Binding, decision *placement.Decisi
 	var more []string
 	for _, t := range decision.Clusters {
 		all, had := placement.Units(spec, t), was[t.Name]
-		units := min(max(had.units+all-held[t.Name], 0), all)
+		units := min(max(had.units+all-assigned[t.Name], 0), all)
 		if units == 0 {
 			continue
 		}

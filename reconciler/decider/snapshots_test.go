@@ -27,7 +27,7 @@ func TestSnapshots(t *testing.T) {
 		},
 	}).Build()
 	s := newSnapshots(hub)
-	look := func() []string {
+	read := func() []string {
 		t.Helper()
 		snap, err := s.Current(t.Context())
 		if err != nil {
@@ -35,12 +35,12 @@ func TestSnapshots(t *testing.T) {
 		}
 		return snap.Names()
 	}
-	got := [][]string{look(), look()}
+	got := [][]string{read(), read()}
 	if err := hub.Create(t.Context(), cluster("m2")); err != nil {
 		t.Fatal(err)
 	}
 	s.Invalidate()
-	got = append(got, look(), look())
+	got = append(got, read(), read())
 	if diff := cmp.Diff([][]string{{"m1"}, {"m1"}, {"m1", "m2"}, {"m1", "m2"}}, got); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}

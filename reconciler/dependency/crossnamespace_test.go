@@ -95,7 +95,7 @@ func TestNotFromAnotherNamespace(t *testing.T) {
 	})
 
 	f.restart()
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(alone, f.holds()); diff != "" {
 		t.Errorf("after a restart clusters hold (-want +got):\n%s", diff)
 	}
@@ -117,7 +117,7 @@ func TestNotFromAnotherNamespace(t *testing.T) {
 		t.Errorf("who is granted a reference says what becomes of what is in the way: %s", got)
 	}
 
-	f.settle()
+	f.awaitIdle()
 	f.restart()
 	f.wrote("a restart", map[string]int{})
 
@@ -179,9 +179,9 @@ func TestWhatAnnotationsSayIsNotNeeded(t *testing.T) {
 	}
 	want := map[string]string{"ConfigMap there": "a", "ConfigMap paused": "a"}
 	f.await(want)
-	f.settle()
+	f.awaitIdle()
 	f.restart()
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(want, f.holds()); diff != "" {
 		t.Errorf("clusters hold (-want +got):\n%s", diff)
 	}

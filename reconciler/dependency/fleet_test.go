@@ -162,7 +162,7 @@ func (f *fleet) bury(ctx context.Context) {
 		}
 		for i := range list.Items {
 			w := &list.Items[i]
-			if patch, held := bindings.WithoutFinalizer(w, workv1alpha2.ExecutionControllerFinalizer); held && w.DeletionTimestamp != nil {
+			if patch, has := bindings.WithoutFinalizer(w, workv1alpha2.ExecutionControllerFinalizer); has && w.DeletionTimestamp != nil {
 				_ = f.env.Hub.Patch(ctx, w, patch)
 			}
 		}
@@ -363,9 +363,9 @@ func eventually[T any](f *fleet, what string, want T, got func() T) {
 	}
 }
 
-// settle waits until nothing is written any more and returns what the loops
+// awaitIdle waits until nothing is written any more and returns what the loops
 // have written since the last call.
-func (f *fleet) settle() map[string]int {
+func (f *fleet) awaitIdle() map[string]int {
 	f.Helper()
 	f.env.QuietRevision(f)
 	out := f.traffic.writes()
@@ -376,7 +376,7 @@ func (f *fleet) settle() map[string]int {
 // wrote checks what the loops wrote since the last look.
 func (f *fleet) wrote(what string, want map[string]int) {
 	f.Helper()
-	if diff := cmp.Diff(want, f.settle()); diff != "" {
+	if diff := cmp.Diff(want, f.awaitIdle()); diff != "" {
 		f.Errorf("writes for %s (-want +got):\n%s", what, diff)
 	}
 }

@@ -1,6 +1,7 @@
 package dependency_test
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -20,7 +21,6 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	policies "github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
@@ -97,7 +97,7 @@ func TestShared(t *testing.T) {
 	second.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 	f.create(f.config("settings"), first, second, web, api)
 	f.await(map[string]string{"Deployment web": "a", "Deployment api": "b", "ConfigMap settings": "a b"})
-	f.settle()
+	f.awaitIdle()
 
 	b := f.binding("ConfigMap", "settings")
 	users := f.binding("Deployment", "web").Labels[workv1alpha2.ResourceBindingPermanentIDLabel] + " " + f.binding("Deployment", "api").Labels[workv1alpha2.ResourceBindingPermanentIDLabel]
@@ -170,26 +170,31 @@ func TestMovedButNotGone(t *testing.T) {
 		},
 	}
 	f.create(broken)
-	f.settle()
+	f.awaitIdle()
 	edit(f, p, f.to("b"))
 	both := map[string]string{"Deployment web": "a", "ConfigMap settings": "a b", "ConfigMap late": "a b"}
 	f.await(both)
-	f.settle()
+	f.awaitIdle()
 	f.await(both)
 	f.restart()
-	f.settle()
+	f.awaitIdle()
 	f.await(both)
 
 	edit(f, d, refer("settings", "next"))
 	both["ConfigMap next"] = "a b"
 	f.await(both)
-	f.settle()
+	f.awaitIdle()
 	f.await(both)
 
 	f.delete(broken)
 	f.await(map[string]string{"Deployment web": "b", "ConfigMap settings": "b", "ConfigMap next": "b"})
 	eventually(f, "what is noted of the user", "next settings", func() string {
-		deps, _ := policies.Noted(f.binding("Deployment", "web"))
+		var deps []kinds.Dependency
+		if text := f.binding("Deployment", "web").GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]; text != "" {
+			if err := json.Unmarshal([]byte(text), &deps); err != nil {
+				return err.Error()
+			}
+		}
 		names := make([]string, 0, len(deps))
 		for i := range deps {
 			names = append(names, deps[i].Name)
@@ -225,13 +230,13 @@ func TestHandOver(t *testing.T) {
 	own := f.policy("ConfigMap", "settings", "b")
 	f.create(own)
 	f.await(map[string]string{"Deployment web": "a", "ConfigMap settings": "a b"})
-	f.settle()
+	f.awaitIdle()
 
 	f.delete(own)
 	eventually(f, "claim", "", func() string {
 		return f.binding("ConfigMap", "settings").Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel]
 	})
-	f.settle()
+	f.awaitIdle()
 	settings := f.config("settings")
 	edit(f, settings, func(c *corev1.ConfigMap) { c.Data["a"] = "2" })
 	f.wrote("an edit of what its policy let go", map[string]int{"PATCH works": 2})
@@ -239,10 +244,10 @@ func TestHandOver(t *testing.T) {
 	own = f.policy("ConfigMap", "settings", "a")
 	f.create(own)
 	f.await(map[string]string{"Deployment web": "a", "ConfigMap settings": "a"})
-	f.settle()
+	f.awaitIdle()
 	edit(f, users, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
 	eventually(f, "users", 0, func() int { return len(f.binding("ConfigMap", "settings").Spec.RequiredBy) })
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(map[string]string{"Deployment web": "a", "ConfigMap settings": "a"}, f.holds()); diff != "" {
 		t.Errorf("what clusters hold (-want +got):\n%s", diff)
 	}
@@ -287,7 +292,7 @@ func TestLazy(t *testing.T) {
 		edit(f, settings, func(*corev1.ConfigMap) {})
 		return settings.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] != ""
 	})
-	f.settle()
+	f.awaitIdle()
 	if diff := cmp.Diff(map[string]string{"Deployment web": "a", "ConfigMap settings": "a"}, f.holds()); diff != "" {
 		t.Errorf("what clusters hold (-want +got):\n%s", diff)
 	}
@@ -384,7 +389,7 @@ func TestTogether(t *testing.T) {
 	warm := f.deployment("warm", configs...)
 	f.create(warm)
 	eventually(f, "works", 6, func() int { return len(f.holds()) })
-	f.settle()
+	f.awaitIdle()
 	f.create(f.deployment("web", configs...))
 	eventually(f, "works", []string{"a b c"}, func() []string {
 		holds := f.holds()

@@ -161,8 +161,8 @@ func (r attach) remove(ctx context.Context, s *attachment) (loop.Next, error) {
 	}
 	r.handed.forget(s.binding.GetUID())
 	r.written.Deleted(s.binding)
-	log.FromContext(ctx).Info("deleted the binding of a dependency: nobody needs it any more", "binding", s.binding.GetName(), "needed", words(s.decision.Parted))
-	r.wake(s.decision.Parted)
+	log.FromContext(ctx).Info("deleted the binding of a dependency: nobody needs it any more", "binding", s.binding.GetName(), "needed", words(s.decision.Released))
+	r.wake(s.decision.Released)
 	return loop.Next{}, nil
 }
 
@@ -231,8 +231,8 @@ func (r attach) change(ctx context.Context, s *attachment) (loop.Next, error) {
 	}
 	r.handed.forget(b.GetUID())
 	r.written.Wrote(b)
-	log.FromContext(ctx).Info("wrote who needs a dependency", "binding", b.GetName(), "joined", words(s.decision.Joined), "parted", words(s.decision.Parted))
-	r.wake(s.decision.Parted)
+	log.FromContext(ctx).Info("wrote who needs a dependency", "binding", b.GetName(), "joined", words(s.decision.Joined), "parted", words(s.decision.Released))
+	r.wake(s.decision.Released)
 	return loop.Next{}, nil
 }
 

@@ -2,6 +2,7 @@ package dependency
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,9 +91,9 @@ type hub struct {
 }
 
 // hubOf returns a hub whose cache shows the bindings but for hidden ones.
-func hubOf(t *testing.T, objects templates, answer know, hidden string, held ...client.Object) *hub {
+func hubOf(t *testing.T, objects templates, answer know, hidden string, stored ...client.Object) *hub {
 	h := &hub{T: t, known: objects}
-	all := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(held...)
+	all := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(stored...)
 	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
 		all = all.WithIndex(kind, byUser, func(obj client.Object) []string { return words(dependency.Refs(obj.(workv1alpha2.Binding))) })
 	}
@@ -334,7 +335,7 @@ func TestOneUser(t *testing.T) {
 			if err := h.Client.Get(t.Context(), webKey, got); err != nil {
 				t.Fatal(err)
 			}
-			all, _ := dependency.Noted(got)
+			all := annotatedNeeds(t, got)
 			if diff := cmp.Diff([]string{tc.noted, tc.fault}, []string{list(all), got.Annotations[dependency.FaultAnnotation]}); diff != "" {
 				t.Errorf("noted, fault (-want +got):\n%s", diff)
 			}
@@ -391,7 +392,7 @@ func TestOneObject(t *testing.T) {
 	inSystem.SetNamespace("kube-system")
 	cases := map[string]struct {
 		objects templates
-		held    []client.Object
+		stored  []client.Object
 		hidden  string
 		index   func(h *hub)
 		carried bool
@@ -409,46 +410,46 @@ func TestOneObject(t *testing.T) {
 			d.Namespace = "kube-system"
 			h.index.put(&entry{User: user([]kinds.Dependency{d}), known: true})
 		}, key: templatestore.KeyOf(inSystem)},
-		"as it should be":       {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: uses},
-		"nobody needs it more":  {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: idle, writes: []string{"delete settings-configmap"}},
-		"a policy is to follow": {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: idle, carried: true, after: handOver},
+		"as it should be":       {objects: known(settings()), stored: []client.Object{attached("web-deployment")}, index: uses},
+		"nobody needs it more":  {objects: known(settings()), stored: []client.Object{attached("web-deployment")}, index: idle, writes: []string{"delete settings-configmap"}},
+		"a policy is to follow": {objects: known(settings()), stored: []client.Object{attached("web-deployment")}, index: idle, carried: true, after: handOver},
 		"its user was not looked at yet": {
-			objects: known(settings()), held: []client.Object{attached("web-deployment"), bound()},
+			objects: known(settings()), stored: []client.Object{attached("web-deployment"), bound()},
 		},
 		"its user takes nothing along": {
-			objects: known(settings()), held: []client.Object{attached("web-deployment"), bound(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })},
+			objects: known(settings()), stored: []client.Object{attached("web-deployment"), bound(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })},
 			writes: []string{"delete settings-configmap"},
 		},
 		"its user cannot be found in the cache": {
-			objects: known(settings()), held: []client.Object{attached("web-deployment"), bound()}, hidden: "web-deployment",
+			objects: known(settings()), stored: []client.Object{attached("web-deployment"), bound()}, hidden: "web-deployment",
 		},
-		"its user is gone": {objects: known(settings()), held: []client.Object{attached("web-deployment")}, writes: []string{"delete settings-configmap"}},
+		"its user is gone": {objects: known(settings()), stored: []client.Object{attached("web-deployment")}, writes: []string{"delete settings-configmap"}},
 		"nobody knows what its user needs": {
-			objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: func(h *hub) { h.index.put(&entry{User: user(nil)}) },
+			objects: known(settings()), stored: []client.Object{attached("web-deployment")}, index: func(h *hub) { h.index.put(&entry{User: user(nil)}) },
 		},
 		"one user more": {
-			objects: known(settings()), held: []client.Object{attached("api-deployment"), bound(func(b *workv1alpha2.ResourceBinding) { b.Name = "api-deployment" })},
+			objects: known(settings()), stored: []client.Object{attached("api-deployment"), bound(func(b *workv1alpha2.ResourceBinding) { b.Name = "api-deployment" })},
 			index: uses, writes: []string{"patch settings-configmap"},
 		},
-		"its kind is not known": {objects: templates{}, held: []client.Object{attached("web-deployment")}, index: uses},
+		"its kind is not known": {objects: templates{}, stored: []client.Object{attached("web-deployment")}, index: uses},
 		"its kind is not known, and nobody needs it": {
-			objects: templates{}, held: []client.Object{attached("web-deployment")}, index: idle, writes: []string{"delete settings-configmap"},
+			objects: templates{}, stored: []client.Object{attached("web-deployment")}, index: idle, writes: []string{"delete settings-configmap"},
 		},
-		"it is gone": {objects: known(parsed(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: other}}`)), held: []client.Object{attached("web-deployment")}, index: idle},
+		"it is gone": {objects: known(parsed(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: other}}`)), stored: []client.Object{attached("web-deployment")}, index: idle},
 		"the name of its binding is taken": {
-			objects: known(settings()), held: []client.Object{taken, bound()}, index: uses, after: collisionPause, events: []string{
+			objects: known(settings()), stored: []client.Object{taken, bound()}, index: uses, after: collisionPause, events: []string{
 				"v1alpha2.ResourceBinding SyncScheduleResultToDependenciesFailed: ConfigMap settings cannot go along: the name of its binding is taken by example.com/v1 ConfigMap settings",
 			},
 		},
 		"the same in another version": {
 			objects: known(parsed(`{apiVersion: v2, kind: ConfigMap, metadata: {namespace: shop, name: settings, uid: u-cm}}`)),
-			held:    []client.Object{attached("web-deployment")}, index: uses,
+			stored:  []client.Object{attached("web-deployment")}, index: uses,
 			key: templatestore.Key{GroupVersionKind: schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, Namespace: "shop", Name: "settings"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := hubOf(t, tc.objects, nil, tc.hidden, tc.held...)
+			h := hubOf(t, tc.objects, nil, tc.hidden, tc.stored...)
 			h.opts.Carried = func(context.Context, *unstructured.Unstructured) bool { return tc.carried }
 			if tc.index != nil {
 				tc.index(h)
@@ -545,7 +546,7 @@ func TestWhatChangesWhileItIsAsked(t *testing.T) {
 				}
 			}
 			happens(h.Reconciler, q)
-			if settled := name == "its template"; (q.Len() == 1) != settled {
+			if learned := name == "its template"; (q.Len() == 1) != learned {
 				t.Errorf("looked at %d times after it is known what it needs", q.Len())
 			}
 		})
@@ -558,7 +559,7 @@ func TestAPolicyThatDoesNotFollow(t *testing.T) {
 	h := hubOf(t, known(settings()), nil, "", attached("web-deployment"))
 	h.opts.Clock = clock
 	h.opts.Carried = func(context.Context, *unstructured.Unstructured) bool { return true }
-	look := func(after time.Duration) (time.Duration, int) {
+	reconcile := func(after time.Duration) (time.Duration, int) {
 		clock.SetTime(time.Unix(0, 0).Add(after))
 		result, err := attach{h.Reconciler}.Reconcile(t.Context(), templatestore.KeyOf(settings()))
 		if err != nil {
@@ -570,7 +571,7 @@ func TestAPolicyThatDoesNotFollow(t *testing.T) {
 		at, again time.Duration
 		writes    int
 	}{{0, handOver, 0}, {9 * time.Second, handOver, 0}, {longestHandOver, 0, 1}} {
-		if again, writes := look(tc.at); again != tc.again || writes != tc.writes {
+		if again, writes := reconcile(tc.at); again != tc.again || writes != tc.writes {
 			t.Errorf("after %s: looks again after %s, %d writes; want %s, %d", tc.at, again, writes, tc.again, tc.writes)
 		}
 	}
@@ -650,4 +651,16 @@ func TestWhoLooksAgainAtGrants(t *testing.T) {
 			t.Errorf("grants of %s (-want +got):\n%s", namespace, diff)
 		}
 	}
+}
+
+// annotatedNeeds returns what a binding says that its template refers to.
+func annotatedNeeds(t testing.TB, b workv1alpha2.Binding) []kinds.Dependency {
+	t.Helper()
+	var out []kinds.Dependency
+	if text := b.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]; text != "" {
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -17,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -34,7 +34,7 @@ type use struct {
 	// deps are what it needs; known is false where that cannot be found out at all.
 	deps  []kinds.Dependency
 	known bool
-	// settled: deps are to be recorded on the binding.
+	// record: deps are to be recorded on the binding.
 	record bool
 	// refused is what it refers to and may not have.
 	refused []kinds.Dependency
@@ -210,18 +210,18 @@ func (r *Reconciler) enter(ctx context.Context, s *use) (loop.Next, error) {
 	if now.same(before) {
 		return loop.Next{}, nil
 	}
-	r.templates.Want(wish(now.Ref), now.kinds()...)
+	r.templates.Want(watchOwner(now.Ref), now.kinds()...)
 	return loop.Next{}, r.alert(ctx, now.Ref, before, now)
 }
 
-// wish is the owner under which the kinds that a user needs are watched.
-type wish dependency.Ref
+// watchOwner is the owner under which the kinds that a user needs are watched.
+type watchOwner dependency.Ref
 
 // forget removes a user from the reverse index.
 func (r *Reconciler) forget(ctx context.Context, ref dependency.Ref) error {
 	before := r.index.drop(ref)
 	if before != nil {
-		r.templates.Want(wish(ref))
+		r.templates.Want(watchOwner(ref))
 	}
 	return r.alert(ctx, ref, before)
 }
@@ -297,6 +297,5 @@ func faultText(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
-	return strings.ToValidUTF8(text[:min(len(text), propagation.MaxFault)], "")
+	return excerpt.Bytes(err.Error(), propagation.MaxFault)
 }

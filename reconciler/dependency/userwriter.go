@@ -45,8 +45,8 @@ func (w *userWriter) write(ctx context.Context, s *use) (loop.Next, error) {
 
 // release removes the finalizer of a binding that is being deleted.
 func (w *userWriter) release(ctx context.Context, b workv1alpha2.Binding) error {
-	patch, held := bindings.WithoutFinalizer(b, workv1alpha2.BindingDependenciesDistributorFinalizer)
-	if !held {
+	patch, has := bindings.WithoutFinalizer(b, workv1alpha2.BindingDependenciesDistributorFinalizer)
+	if !has {
 		return nil
 	}
 	switch err := w.hub.Patch(ctx, b.DeepCopyObject().(client.Object), patch); {

@@ -37,8 +37,8 @@ const (
 // byUser is the index of bindings by those that need them, as Ref prints them.
 const byUser = "requiredBy"
 
-// Index adds the index that the loops need to indexer.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
+// index adds the index that the loops need to indexer.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
 		err := indexer.IndexField(ctx, kind, byUser, func(obj client.Object) []string {
 			return words(dependency.Refs(obj.(workv1alpha2.Binding)))
@@ -52,7 +52,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 
 // Register adds the two loops to mgr.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
-	if err := Index(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	r.templates.Listen(templatestore.Listener{Changed: r.changed})
@@ -184,7 +184,7 @@ func (r crossNamespace) policyEvents() handler.TypedEventHandler[*policyv1alpha1
 // is to run change nothing.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	look := func(ctx context.Context, w *workv1alpha1.Work, q queue) {
+	enqueue := func(ctx context.Context, w *workv1alpha1.Work, q queue) {
 		key, owned := bindings.OwnerOf(w)
 		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 		if !owned || !ok {
@@ -197,10 +197,10 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], q queue) {
-			look(ctx, e.Object, q)
+			enqueue(ctx, e.Object, q)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], q queue) {
-			look(ctx, e.Object, q)
+			enqueue(ctx, e.Object, q)
 		},
 	}
 }

@@ -68,7 +68,7 @@ type Descheduler struct {
 	waiters Waiters
 	events  loop.Recorder
 	opts    Options
-	soon    soon
+	early   early
 }
 
 // New returns the loop. hub reads from a cache.
@@ -82,7 +82,7 @@ func New(hub client.Client, decider *decider.Decider, waiters Waiters, events lo
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Descheduler{hub: hub, decider: decider, waiters: waiters, events: events, opts: opts, soon: soon{some: make(chan struct{}, 1)}}
+	return &Descheduler{hub: hub, decider: decider, waiters: waiters, events: events, opts: opts, early: early{some: make(chan struct{}, 1)}}
 }
 
 // Register adds the loop to mgr.
@@ -161,7 +161,7 @@ func (d *Descheduler) deschedule(ctx context.Context, b workv1alpha2.Binding, wa
 	if d.opts.DryRun {
 		_, some, err := d.decider.PreviewBy(ctx, b, rule)
 		if some && err == nil {
-			d.record(b, corev1.EventTypeNormal, reasonPlanned, "Dry run, nothing is changed: "+move.Message()+", to run in "+placement.Text(move.Clusters))
+			d.record(b, corev1.EventTypeNormal, reasonPlanned, "Dry run, nothing is changed: "+move.Message(d.opts.Threshold))
 		}
 		return err
 	}
@@ -185,7 +185,7 @@ func (d *Descheduler) deschedule(ctx context.Context, b workv1alpha2.Binding, wa
 		return fmt.Errorf("write the placement: %w", err)
 	}
 	log.FromContext(ctx).Info("descheduled", "binding", client.ObjectKeyFromObject(b), "from", placement.Text(move.From), "clusters", placement.Text(move.Clusters))
-	d.record(b, corev1.EventTypeNormal, workv1alpha2.EventReasonDescheduleBindingSucceed, move.Message())
+	d.record(b, corev1.EventTypeNormal, workv1alpha2.EventReasonDescheduleBindingSucceed, move.Message(d.opts.Threshold))
 	return nil
 }
 

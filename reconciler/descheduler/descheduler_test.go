@@ -40,7 +40,8 @@ func placed() *workv1alpha2.ResourceBinding {
 }
 
 func TestWhatFindsNoNodeIsMovedOnce(t *testing.T) {
-	const moved = "Binding has been descheduled, 1 replica(s) in cluster(a), 1 total descheduled replica(s)"
+	const moved = "Binding has been descheduled, 1 replica(s) in cluster(a), 1 total descheduled replica(s): they found no node for 5m or longer; it runs in {a:1, b:3} instead"
+	const planned = "Dry run, nothing is changed: " + moved
 	cases := map[string]struct {
 		dry    bool
 		writes error
@@ -52,8 +53,8 @@ func TestWhatFindsNoNodeIsMovedOnce(t *testing.T) {
 		"moved": {want: "{a:1, b:3}", events: []string{
 			"*v1alpha2.ResourceBinding Normal DescheduleBindingSucceed " + moved, "*v1.ObjectReference Normal DescheduleBindingSucceed " + moved}},
 		"a dry run": {dry: true, want: "{a:2, b:2}", events: []string{
-			"*v1alpha2.ResourceBinding Normal DescheduleBindingPlanned Dry run, nothing is changed: " + moved + ", to run in {a:1, b:3}",
-			"*v1.ObjectReference Normal DescheduleBindingPlanned Dry run, nothing is changed: " + moved + ", to run in {a:1, b:3}"}},
+			"*v1alpha2.ResourceBinding Normal DescheduleBindingPlanned " + planned,
+			"*v1.ObjectReference Normal DescheduleBindingPlanned " + planned}},
 		"the binding has changed meanwhile": {writes: apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer")), want: "{a:2, b:2}"},
 		"it cannot be written": {writes: errors.New("no"), want: "{a:2, b:2}", fails: true, events: []string{
 			"*v1alpha2.ResourceBinding Warning DescheduleBindingFailed no", "*v1.ObjectReference Warning DescheduleBindingFailed no"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Options tune a writer. The zero value is the default.
@@ -33,6 +36,9 @@ type Options struct {
 	// Tenant returns the tenant of an object; nil means that each namespace is one. Tenants
 	// take turns; the Events of one tenant are written in order.
 	Tenant func(obj runtime.Object) string
+	// Lasting are the reasons of which each message is kept, as nothing else says later what it says:
+	// none is replaced by a later one, or combined with others.
+	Lasting []string
 	// PerSecond and Burst limit how fast Events are written; zero means 25 and 100.
 	// Warnings are exempt.
 	PerSecond float32
@@ -49,6 +55,7 @@ type Writer struct {
 	scheme     *runtime.Scheme
 	opts       Options
 	correlator *record.EventCorrelator
+	lasting    *record.EventCorrelator
 	limiter    flowcontrol.RateLimiter
 	outcomes   *prometheus.CounterVec
 	queues     [2]*tenantQueue
@@ -60,8 +67,9 @@ type Writer struct {
 	named time.Time
 }
 
-// key groups Events of which only the last is written: those of one reason on one object.
-type key struct{ tenant, apiVersion, kind, namespace, name, uid, eventType, reason string }
+// key groups Events of which only the last is written: those of one reason on one object, and with one message where
+// the reason is a lasting one.
+type key struct{ tenant, apiVersion, kind, namespace, name, uid, eventType, reason, message string }
 
 // The queues of a Writer.
 const (
@@ -79,7 +87,8 @@ func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) *Writer {
 		sink:       sink,
 		scheme:     scheme,
 		opts:       opts,
-		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: opts.Clock}),
+		correlator: newCorrelator(opts.Clock),
+		lasting:    newLasting(opts.Clock),
 		limiter:    flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
 		queues:     [2]*tenantQueue{newTenantQueue(opts), newTenantQueue(opts)},
 		pending:    map[key]*corev1.Event{},
@@ -109,18 +118,23 @@ func defaults(o Options) Options {
 	return o
 }
 
-// Event queues an Event and returns at once. Obj is an object, or a reference to one.
+// Event queues an Event and returns at once. Obj is an object, or a reference to one. Messages quote what tenants wrote: characters
+// that a terminal would obey become their codes.
 func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
 	ref, err := reference.GetReference(w.scheme, obj)
 	if err != nil {
 		w.count("failed")
 		return
 	}
+	message = excerpt.Visible(message)
 	tenant := ref.Namespace
 	if w.opts.Tenant != nil {
 		tenant = w.opts.Tenant(obj)
 	}
-	k := key{tenant, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), eventType, reason}
+	k := key{tenant, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), eventType, reason, ""}
+	if slices.Contains(w.opts.Lasting, reason) {
+		k.message = message
+	}
 	queue, wait := w.queues[others], w.opts.Moment
 	if eventType == corev1.EventTypeWarning {
 		queue, wait = w.queues[warnings], 0
@@ -217,7 +231,11 @@ func (w *Writer) yield(ctx context.Context) {
 
 // write creates an Event, or raises the count of a similar one that exists.
 func (w *Writer) write(ctx context.Context, event *corev1.Event) {
-	result, err := w.correlator.EventCorrelate(event)
+	correlator := w.correlator
+	if slices.Contains(w.opts.Lasting, event.Reason) {
+		correlator = w.lasting
+	}
+	result, err := correlator.EventCorrelate(event)
 	if err != nil {
 		w.count("failed")
 		return
@@ -229,7 +247,7 @@ func (w *Writer) write(ctx context.Context, event *corev1.Event) {
 	for range tries {
 		stored, err := w.send(result)
 		if err == nil {
-			w.correlator.UpdateState(stored)
+			correlator.UpdateState(stored)
 			w.count("written")
 			return
 		}

@@ -74,8 +74,8 @@ func web(name string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
 }
 
-// settle waits until all that waits is written.
-func settle() {
+// awaitIdle waits until all that waits is written.
+func awaitIdle() {
 	time.Sleep(time.Minute)
 	synctest.Wait()
 }
@@ -88,6 +88,13 @@ func TestEventsAreWritten(t *testing.T) {
 		fail   []error
 		want   []string
 	}{
+		"without what a terminal would obey": {
+			report: func(w *Writer) {
+				w.Event(web("a"), "Normal", "One", "a first one")
+				w.Event(web("a"), "Normal", "One", "path /spec/\x1b[2J\a\u202e:\nnot there")
+			},
+			want: []string{`One shop/a: path /spec/\u001b[2J\u0007\u202e:` + "\nnot there"},
+		},
 		"in the order in which they came": {
 			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
@@ -106,7 +113,7 @@ func TestEventsAreWritten(t *testing.T) {
 		"the same again is counted up": {
 			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
-				settle()
+				awaitIdle()
 				w.Event(web("a"), "Normal", "One", "1")
 			},
 			want: []string{"One shop/a: 1", "One shop/a: 2 times"},
@@ -114,7 +121,7 @@ func TestEventsAreWritten(t *testing.T) {
 		"the same again, after the first has expired": {
 			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
-				settle()
+				awaitIdle()
 				w.Event(web("a"), "Normal", "One", "1")
 			},
 			fail: []error{nil, gone},
@@ -152,7 +159,7 @@ func TestEventsAreWritten(t *testing.T) {
 				to := &sink{fail: tc.fail}
 				w := run(t, to, Options{})
 				tc.report(w)
-				settle()
+				awaitIdle()
 				if diff := cmp.Diff(tc.want, to.notes); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
@@ -161,8 +168,63 @@ func TestEventsAreWritten(t *testing.T) {
 	}
 }
 
-// TestThePace: what is more than a burst is spread, and warnings do not wait for it.
-func TestThePace(t *testing.T) {
+// TestChatterTakesNoPlace: what tells of progress again and again does not use up the room of what tells that something
+// was deleted, and no message of that is replaced.
+func TestChatterTakesNoPlace(t *testing.T) {
+	const commits = 40
+	synctest.Test(t, func(t *testing.T) {
+		to := &sink{}
+		w := run(t, to, Options{Lasting: []string{"Deleted"}})
+		for n := range commits {
+			w.Event(web("a"), "Normal", "Waits", fmt.Sprint("dependency ", n))
+			w.Event(web("a"), "Warning", "Failed", fmt.Sprint("dependency ", n))
+			w.Event(web("a"), "Normal", "Deleted", fmt.Sprint(n))
+			w.Event(web("a"), "Normal", "Deleted", fmt.Sprint("and ", n))
+			time.Sleep(10 * time.Second)
+		}
+		w.Event(web("a"), "Warning", "Stalled", "last")
+		awaitIdle()
+		var want, got []string
+		for n := range commits {
+			want = append(want, fmt.Sprint("Deleted shop/a: ", n), fmt.Sprint("Deleted shop/a: and ", n))
+		}
+		want = append(want, "Stalled shop/a: last")
+		waits := 0
+		for _, note := range to.notes {
+			switch {
+			case strings.HasPrefix(note, "Waits"):
+				waits++
+			case !strings.HasPrefix(note, "Failed"):
+				got = append(got, note)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if waits > mostAtOnce+2 {
+			t.Errorf("%d events tell of progress, want %d and one each five minutes", waits, mostAtOnce)
+		}
+	})
+}
+
+// TestAFloodOfWhatLastsHasAnEnd: a loop that runs wild fills no store.
+func TestAFloodOfWhatLastsHasAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &sink{}
+		w := run(t, to, Options{Lasting: []string{"Deleted"}})
+		for n := range 3000 {
+			w.Event(web("a"), "Normal", "Deleted", fmt.Sprint(n))
+			time.Sleep(100 * time.Millisecond)
+		}
+		awaitIdle()
+		if got := len(to.notes); got < mostLasting || got > mostLasting+15 {
+			t.Errorf("%d events in five minutes, want %d and two a minute", got, mostLasting)
+		}
+	})
+}
+
+// TestTheRate: what is more than a burst is spread, and warnings do not wait for it.
+func TestTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &sink{}
 		w := run(t, to, Options{Burst: 10, PerSecond: 10})
@@ -172,7 +234,7 @@ func TestThePace(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		w.Event(web("bad"), "Warning", "Bad", "2")
-		settle()
+		awaitIdle()
 		if len(to.notes) != 41 {
 			t.Fatalf("%d events were written, want 41", len(to.notes))
 		}
@@ -196,7 +258,7 @@ func TestThereIsAnEndToWhatWaits(t *testing.T) {
 			w.Event(web(fmt.Sprint(i)), "Normal", "One", "1")
 		}
 		w.Event(web("bad"), "Warning", "Bad", "2") // has room of its own
-		settle()
+		awaitIdle()
 		const want = `
 # HELP flotilla_events_total Events that were to be written, by what became of them: written, folded into a later one, dropped for lack of room, or failed
 # TYPE flotilla_events_total counter
@@ -207,7 +269,7 @@ flotilla_events_total{outcome="written"} 4
 			t.Error(err)
 		}
 		w.Event(web("later"), "Normal", "One", "1")
-		if settle(); len(to.notes) != 5 {
+		if awaitIdle(); len(to.notes) != 5 {
 			t.Errorf("%d events were written, want 5: there is room again", len(to.notes))
 		}
 	})
@@ -255,7 +317,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 					}
 					begin := time.Now()
 					w.Event(reported.obj, eventType, "One", "2")
-					settle()
+					awaitIdle()
 					at := slices.Index(to.notes, reported.want)
 					if at < 0 {
 						t.Fatalf("it is not among the %d that were written", len(to.notes))

@@ -22,7 +22,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
-	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -96,13 +96,13 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil || s.blocked != nil {
+			if _, err := w.applier.apply(t.Context(), s); err != nil || s.blocked != nil {
 				t.Fatal(err, s.blocked)
 			}
 			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
 				t.Errorf("asked of the member (-want +got):\n%s", diff)
 			}
-			if _, err := w.describer.describe(t.Context(), s); err != nil {
+			if _, err := w.describer.computeStatus(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
@@ -166,7 +166,7 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.Cause.Event != waitqueue.OnRights {
+			if _, err := w.applier.apply(t.Context(), s); err != nil || s.blocked == nil || s.blocked.Cause.Event != waitqueue.OnRights {
 				t.Fatal(err, s.failed())
 			}
 			w.queue.Wait(workKey, s.blocked.Cause, 0)
@@ -180,7 +180,7 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil || s.objects[0].failed != nil {
+			if _, err := w.applier.apply(t.Context(), s); err != nil || s.objects[0].failed != nil {
 				t.Fatal(err, s.failed())
 			}
 			tried := w.queue.Retries.NumRequeues(workKey)
@@ -217,7 +217,7 @@ func TestNamesOfTheControlPlane(t *testing.T) {
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.apply(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			switch err := s.objects[0].failed; {
@@ -235,11 +235,11 @@ func TestNamesOfTheControlPlane(t *testing.T) {
 func TestAClusterThatIsNotKnown(t *testing.T) {
 	e := &edge{presence: members.Absent}
 	work := testWork(manifestText)
-	if _, err := acting.Of(nil, work, e); err != nil {
+	if _, err := impersonation.Of(nil, work, e); err != nil {
 		t.Errorf("the control plane's own: %v", err)
 	}
 	work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": `[{"user":"alice"}]`}
-	if as, err := acting.Of(nil, work, e); err == nil || as != nil {
+	if as, err := impersonation.Of(nil, work, e); err == nil || as != nil {
 		t.Errorf("alice's is sent by %v: %v", as, err)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -78,7 +78,7 @@ type applier struct {
 	sending  *owners.Sending
 	sender   *sender
 	faults   *faults
-	records  remembers
+	records  recordKeeper
 	renames  *ownermeta.Renames
 	releases *releases
 }
@@ -89,14 +89,14 @@ type inspector interface {
 	Report(work *workv1alpha1.Work, m *manifest.Manifest, d *drift.Drift)
 }
 
-// remembers holds the record of what was sent until the Work's status has it.
-type remembers interface {
+// recordKeeper keeps the record of what was sent until the Work's status has it.
+type recordKeeper interface {
 	Remember(work *workv1alpha1.Work, applied []workv1alpha1.AppliedHash, drifts []*drift.Drift)
 }
 
-// carry sends every manifest whose object in the member is missing or differs.
+// apply sends every manifest whose object in the member is missing or differs.
 // A manifest that fails does not stop the others.
-func (a *applier) carry(ctx context.Context, s *state) (loop.Next, error) {
+func (a *applier) apply(ctx context.Context, s *state) (loop.Next, error) {
 	var next loop.Next
 	for i := range s.objects {
 		o := &s.objects[i]
@@ -104,13 +104,13 @@ func (a *applier) carry(ctx context.Context, s *state) (loop.Next, error) {
 			o.failed = o.Err
 			continue
 		}
-		after, err := a.carryOne(ctx, s, o)
+		after, err := a.applyOne(ctx, s, o)
 		if b := (*waitqueue.Blocked)(nil); errors.As(err, &b) {
 			s.blocked = b
 			return loop.Next{Done: true}, nil
 		}
 		o.failed = err
-		after = cmp.Or(outcome.Again(err), after)
+		after = cmp.Or(skiperrors.Again(err), after)
 		if after > 0 && (next.After == 0 || after < next.After) {
 			next.After = after
 		}
@@ -118,9 +118,9 @@ func (a *applier) carry(ctx context.Context, s *state) (loop.Next, error) {
 	return next, nil
 }
 
-// carryOne applies one manifest if needed, and returns when to check it again; zero for
+// applyOne applies one manifest if needed, and returns when to check it again; zero for
 // when an event comes.
-func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Duration, error) {
+func (a *applier) applyOne(ctx context.Context, s *state, o *object) (time.Duration, error) {
 	if o.record.Desired != o.Hash && o.Replaces(s.work) {
 		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // the record is that of another object
 	}
@@ -213,7 +213,7 @@ func (a *applier) send(ctx context.Context, s *state, o *object, to target) erro
 	}
 	if err != nil {
 		o.record, o.drift = record, pending // nothing was sent or reverted
-		if outcome.IsAsItIs(err) {
+		if skiperrors.IsAsItIs(err) {
 			return err
 		}
 		return a.faults.explain(s, o, err)
@@ -232,7 +232,7 @@ func (a *applier) send(ctx context.Context, s *state, o *object, to target) erro
 // asItStands returns the result for an object that is left as it is. keeps is what blocks one that is being
 // deleted, if that is known.
 func asItStands(s *state, o *object, keeps string) (time.Duration, error) {
-	err := outcome.Kept(o.Title(), o.record.Desired, o.Hash, !o.observed.DeletionTimestamp.IsZero(), leavesDrift(s.work), keeps)
+	err := skiperrors.Kept(o.Title(), o.record.Desired, o.Hash, !o.observed.DeletionTimestamp.IsZero(), leavesDrift(s.work), keeps)
 	if err != nil && o.observed.Work != s.key { // its deletion is an event for another Work
 		return soon, err
 	}

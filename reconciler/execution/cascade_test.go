@@ -52,7 +52,7 @@ func TestWhatOthersHaveDoesNotGoAlong(t *testing.T) {
 	}{
 		{"a namespace with nothing of others goes with the hub's", testBare},
 		{"one with something of others waits for a word", testMixed},
-		{"one with something of others goes where that was said before", testTold},
+		{"one with something of others goes where that was said before", testAnnounced},
 		{"a definition waits while there are objects of its kind", testDefinition},
 		{"a cluster that leaves keeps what others have", testStays},
 	} {
@@ -142,7 +142,7 @@ func (f *fleet) allow(t *testing.T, name string) {
 	})
 }
 
-func testTold(t *testing.T, f *fleet) {
+func testAnnounced(t *testing.T, f *fleet) {
 	f.gone(t, f.edge, f.dropped(t, "told"))
 }
 

@@ -12,7 +12,7 @@
 // or gone keeps only its own Works waiting. It starts when its Cluster appears and
 // ends when that is gone. A worker reconciles a Work in phases, by pieces that know each
 // other only where their fields say so: the work reader reads, the applier has the member
-// apply what differs, the tidier removes what is no longer asked for, the lifetime keeps
+// apply what differs, the pruner removes what is no longer asked for, the lifetime keeps
 // the Work until its objects are gone, the describer works out the status, and the reporter,
 // last and alone, writes it.
 //

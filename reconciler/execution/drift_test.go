@@ -88,7 +88,7 @@ func TestDriftIsReported(t *testing.T) {
 			`{"manager":"kubectl-edit","operation":"Update","time":"2026-11-21T04:00:00Z","fieldsV1":{"f:spec":{"f:replicas":{}}}}]}`, 1)
 	drifted := ours(func(o *members.Observed) { o.Owned = "drifted" })
 	type outcome struct {
-		Asked, Told     []string
+		Asked, Reported []string
 		Status, Message string
 	}
 	const who = "Deployment shop/web: spec.replicas changed by kubectl-edit at 2026-11-21T04:00:00Z"
@@ -118,7 +118,7 @@ func TestDriftIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := testParts(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			reported := &events{}
-			p.recorder = reported
+			p.events = reported
 			w := p.worker("eu-1", elsewhere{})
 			work := testWork(manifestText)
 			work.Status.Applied = recorded
@@ -138,7 +138,7 @@ func TestDriftIsReported(t *testing.T) {
 					got.Status, got.Message = string(c.Status), c.Message
 				}
 			}
-			got.Told = reported.reported
+			got.Reported = reported.reported
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
@@ -152,10 +152,10 @@ func loopOf(t *testing.T, w *worker, s *state) (loop.Next, error) {
 	if _, err := w.reader.connect(t.Context(), s); err != nil {
 		return loop.Next{}, err
 	}
-	next, err := w.applier.carry(t.Context(), s)
+	next, err := w.applier.apply(t.Context(), s)
 	if err != nil || s.blocked != nil {
 		return next, err
 	}
-	after, err := w.describer.describe(t.Context(), s)
+	after, err := w.describer.computeStatus(t.Context(), s)
 	return soonest(next, after), err
 }

@@ -15,7 +15,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
-	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/cascadeguard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -54,7 +54,7 @@ func (r *Reconciler) clusterSeen(ctx context.Context, before, obj any) {
 	if !ok {
 		return
 	}
-	if r.options.serves(cluster) {
+	if r.opts.serves(cluster) {
 		r.workers.open(ctx, cluster.Name)
 	} else {
 		r.workers.close(cluster.Name)
@@ -94,7 +94,7 @@ func (r *Reconciler) workSeen(before, after any) {
 		worker.owners.Note(work)
 		worker.lifetime.last.Seen(work)
 	}
-	ours := r.wrote.Observed(work) || r.options.Serves == nil
+	ours := r.wrote.Observed(work) || r.opts.Serves == nil
 	if was, ok := before.(*workv1alpha1.Work); ok && ours && !asksOtherwise(was, work) {
 		return
 	}
@@ -113,7 +113,7 @@ func (r *Reconciler) workSeen(before, after any) {
 // asksOtherwise reports whether anything of a Work has changed that the loop reads, other than its status.
 func asksOtherwise(was, is *workv1alpha1.Work) bool {
 	return was.Generation != is.Generation || was.UID != is.UID ||
-		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || leavesDrift(was) != leavesDrift(is) || guard.Allowed(was) != guard.Allowed(is) ||
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || leavesDrift(was) != leavesDrift(is) || cascadeguard.Allowed(was) != cascadeguard.Allowed(is) ||
 		slices.ContainsFunc([]string{workv1alpha2.WantedAgainAnnotation, workv1alpha2.AppliedByAnnotation, workv1alpha2.RemovalConfirmedAnnotation}, func(key string) bool { return was.Annotations[key] != is.Annotations[key] })
 }
 
@@ -149,7 +149,7 @@ var _ members.Handler = (*Reconciler)(nil)
 
 // Proven implements members.Handler.
 func (r *Reconciler) Proven(cluster string) {
-	r.workers.parts.returns.Note(cluster, r.options.Clock.Now()) // before a Work is tried again, which goes by it
+	r.workers.parts.returns.Note(cluster, r.opts.Clock.Now()) // before a Work is tried again, which goes by it
 	r.workers.release(cluster, func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnProof || c.Event == waitqueue.OnRetry })
 }
 

@@ -15,14 +15,14 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
-	"github.com/flotilla-io/flotilla/reconciler/awake"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
+	"github.com/flotilla-io/flotilla/reconciler/execution/deletionrecheck"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
-	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
-	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
+	"github.com/flotilla-io/flotilla/reconciler/execution/metrics"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
+	"github.com/flotilla-io/flotilla/reconciler/sleepdetector"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -39,17 +39,17 @@ type Options struct {
 	Wait time.Duration
 	// MaxWait is how long such a write waits in total; zero means 1 s.
 	MaxWait time.Duration
-	// Patience is how long a workload may not be ready before its Pods are looked at; zero means
+	// PodsDelay is how long a workload may not be ready before its Pods are looked at; zero means
 	// 30 s.
-	Patience time.Duration
+	PodsDelay time.Duration
 	// Hold returns why nothing may be changed in a cluster; nil, and a nil answer, mean that
 	// there is no hold. Wake is called when a hold ends.
 	Hold func(cluster string) *hubclaim.Hold
 	// Answers reports whether a cluster has answered since somebody asked, and since when; if not, when to ask again. Where it
 	// is nil, only the status of a Cluster says that it was lost.
-	Answers lastcopy.Answers
-	// Hub is what an agent knows of its hub, by which it asks before it does what it was told while it was away; nil never asks.
-	Hub lastcopy.Hub
+	Answers deletionrecheck.Answers
+	// Hub is what an agent knows of its hub, by which it asks before it does what it was to do while it was away; nil never asks.
+	Hub deletionrecheck.Hub
 	// Seal signs the records of what was applied, where others may write them, too.
 	Seal seal.Seal
 	// Metrics is where the loop registers its metrics; nil registers none.
@@ -67,7 +67,7 @@ const (
 // Reconciler applies Works to members, by one worker per cluster: it receives the events of Clusters,
 // Works and members, and fills the queues of the workers.
 type Reconciler struct {
-	options   Options
+	opts      Options
 	finalizer workfinalizer.Finalizer
 	wrote     *writecache.Cache[*workv1alpha1.Work]
 	delayed   *debounce.Debouncer[client.ObjectKey]
@@ -75,25 +75,25 @@ type Reconciler struct {
 }
 
 // New returns the loop, as a handler of the events of the registry's members.
-func New(hub client.Client, registry *members.Registry, retainer retention.Retainer, recorder loop.Recorder, o Options) *Reconciler {
+func New(hub client.Client, registry *members.Registry, retainer retention.Retainer, events loop.Recorder, o Options) *Reconciler {
 	o = defaults(o)
 	p := &parts{
 		hub:       hub,
 		connected: connectionsOf(registry),
 		retention: retention.Retention{Retainer: retainer},
-		recorder:  recorder,
-		options:   o,
+		events:    events,
+		opts:      o,
 		drifts:    drift.NewCounter(o.Metrics),
 		wrote:     writecache.New[*workv1alpha1.Work](o.Clock),
 		delayed:   debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
 	}
 	r := of(p)
 	if ticks, ok := o.Clock.(clock.WithTicker); ok {
-		sleep := awake.New(ticks, lastcopy.Asleep)
+		sleep := sleepdetector.New(ticks, deletionrecheck.Asleep)
 		p.woke = sleep.Woke
 		r.workers.tasks.Go(sleep.Run)
 	}
-	p.dispatch = figures.Dispatch(o.Metrics, o.Clock, r.workers.waiting)
+	p.dispatch = metrics.Dispatch(o.Metrics, o.Clock, r.workers.waiting)
 	registry.Handle(r)
 	return r
 }
@@ -101,7 +101,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 // of returns the loop whose workers use these parts.
 func of(p *parts) *Reconciler {
 	return &Reconciler{
-		options: p.options, finalizer: p.workFinalizer(), wrote: p.wrote, delayed: p.delayed, workers: newWorkers(p, p.options.serves),
+		opts: p.opts, finalizer: p.workFinalizer(), wrote: p.wrote, delayed: p.delayed, workers: newWorkers(p, p.opts.serves),
 	}
 }
 
@@ -135,7 +135,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		if err := r.listen(ctx, mgr); err != nil {
 			return err
 		}
-		if r.options.Serves == nil {
+		if r.opts.Serves == nil {
 			r.workers.open(ctx, "")
 		}
 		r.workers.run(ctx)

@@ -12,10 +12,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/cascade"
-	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/cascadeguard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -41,14 +41,14 @@ func (f *faults) explain(s *state, o *object, err error) error {
 	if err = f.link.fault(err); waitqueue.IsBlocked(err) {
 		return err
 	}
-	if err = outcome.Within(o.Title(), o.Key.Namespace, err); outcome.IsWaiting(err) {
+	if err = skiperrors.Within(o.Title(), o.Key.Namespace, err); skiperrors.IsWaiting(err) {
 		return err
 	}
 	written, busy := apierrors.IsConflict(err), errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)
 	if tries := f.tries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
 		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: err}
 	}
-	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && f.tries.NumRequeues(s.key) < triesForOthers {
+	if refusal := (*impersonation.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && f.tries.NumRequeues(s.key) < triesForOthers {
 		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}, Err: err}
 	}
 	if errors.Is(err, members.ErrNoNamespace) {
@@ -64,14 +64,14 @@ func (f *faults) explain(s *state, o *object, err error) error {
 // keeps returns a text about what blocks the deletion of a CustomResourceDefinition that its Work asks for, if that
 // takes long: objects of its kind that are left. It is empty for anything else.
 func (f *faults) keeps(ctx context.Context, s *state, o *object) string {
-	if !guard.Defines(o.GVK.GroupKind()) || o.observed.DeletionTimestamp.IsZero() || f.tries.NumRequeues(s.key) < triesForRemoval {
+	if !cascadeguard.Defines(o.GVK.GroupKind()) || o.observed.DeletionTimestamp.IsZero() || f.tries.NumRequeues(s.key) < triesForRemoval {
 		return ""
 	}
 	live, err := s.member.Get(ctx, o.GVK, o.Key)
 	if err != nil {
 		return "" // the next pass tries again
 	}
-	if left := guard.Left(ctx, s.member, live); len(left) > 0 {
+	if left := cascadeguard.Left(ctx, s.member, live); len(left) > 0 {
 		return cascade.BlockedByKind(left, live.GetFinalizers())
 	}
 	return ""
@@ -108,7 +108,7 @@ func (r *releases) after(ctx context.Context, work *workv1alpha1.Work, o *object
 	}
 	if access.Gives(o.GVK.GroupKind()) {
 		if obj, err := o.Object(work); err == nil {
-			given := acting.Given(ctx, r.hub, work, obj)
+			given := impersonation.Given(ctx, r.hub, work, obj)
 			r.queue.Release(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnRights && given(c.Lack) })
 		}
 	}

@@ -111,7 +111,7 @@ func (f *fleet) startLoops() {
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	cached := mgr.GetClient()
 	keeper := setback.New(cached, mgr.GetAPIReader(), nil)
-	carry := execution.New(cached, registry, native, nobody{}, execution.Options{Hold: keeper.HoldOf, Patience: 100 * time.Millisecond})
+	carry := execution.New(cached, registry, native, nobody{}, execution.Options{Hold: keeper.HoldOf, PodsDelay: 100 * time.Millisecond})
 	keeper.OnChange(carry.Wake)
 	if err := keeper.Register(mgr, true); err != nil {
 		t.Fatal(err)

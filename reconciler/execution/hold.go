@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
 )
 
 // gate is closed while there is a hold: the hub was restored from an older backup, for example, and
@@ -20,10 +20,10 @@ func (g gate) check(ctx context.Context, s *state, o *object, to target) error {
 	if !g.held() {
 		return nil
 	}
-	p := &outcome.Held{Verb: outcome.Change, Title: o.Title()}
+	p := &skiperrors.Held{Verb: skiperrors.Change, Title: o.Title()}
 	switch {
 	case to.presence == members.Absent || to.act == restore:
-		p.Verb = outcome.Make
+		p.Verb = skiperrors.Make
 		live, err := s.member.Get(ctx, o.GVK, o.Key)
 		desired, fault := o.Object(s.work)
 		if err != nil || fault != nil {
@@ -32,9 +32,9 @@ func (g gate) check(ctx context.Context, s *state, o *object, to target) error {
 		if !s.owner().MayTake(desired, live, o.record.Desired != "") {
 			return taken(s, o, live)
 		}
-		p.Verb = outcome.Change
+		p.Verb = skiperrors.Change
 	case to.act == correct:
-		p.Verb = outcome.SetBack
+		p.Verb = skiperrors.SetBack
 	}
 	return p
 }

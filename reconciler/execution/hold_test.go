@@ -34,13 +34,13 @@ func TestWhatWouldBeMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			edge := &edge{presence: members.Absent, live: tc.live}
 			p := testParts(edge, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
-			p.options.Hold = func(string) *hubclaim.Hold { return &hubclaim.Hold{} }
+			p.opts.Hold = func(string) *hubclaim.Hold { return &hubclaim.Hold{} }
 			w := p.worker("eu-1", elsewhere{})
 			s := &state{key: workKey, work: testWork(tc.manifest), member: edge}
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.apply(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			got := ""

@@ -57,7 +57,7 @@ func TestTwoHubsOneMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []join.Possession{{Object: "Namespace shop", Fate: join.FateConflict}, {Object: "ConfigMap shop/ours", Fate: join.FateStays}}
+	want := []join.ForeignObject{{Object: "Namespace shop", Fate: join.FateConflict}, {Object: "ConfigMap shop/ours", Fate: join.FateStays}}
 	if diff := cmp.Diff(want, planned.Objects); diff != "" || planned.From == nil || planned.From.Cluster != "eu-1" {
 		t.Errorf("a take-over from %+v (-want +got):\n%s", planned.From, diff)
 	}
@@ -178,13 +178,13 @@ func makeNamespace(t *testing.T, f *fleet, name string) {
 		t.Fatal(err)
 	}
 	eventually(t, "the namespace's Work is settled", func(ctx context.Context) error {
-		return settled(ctx, f, name)
+		return reconciled(ctx, f, name)
 	})
 }
 
-// settled returns an error until the Work of a namespace has been reconciled, if the hub has a
+// reconciled returns an error until the Work of a namespace has been reconciled, if the hub has a
 // cluster.
-func settled(ctx context.Context, f *fleet, name string) error {
+func reconciled(ctx context.Context, f *fleet, name string) error {
 	err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, &clusterv1alpha1.Cluster{})
 	if apierrors.IsNotFound(err) {
 		return nil

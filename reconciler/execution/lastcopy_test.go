@@ -30,7 +30,7 @@ func moved(t *testing.T) *two {
 			Clusters: []workv1alpha2.TargetCluster{{Name: "us-1"}},
 		},
 	})
-	f.look("a")
+	f.reconcile("a")
 	if err := f.hub.Status().Update(t.Context(), func() *workv1alpha1.Work {
 		w := f.work("a")
 		w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: workv1alpha1.ResourceHealthy}}
@@ -86,16 +86,16 @@ func (f *two) removed() bool {
 // TestARemovalThatALossInterruptedIsJudgedAgain: the copy stays while there is none elsewhere, says so, and goes once there is one.
 func TestARemovalThatALossInterruptedIsJudgedAgain(t *testing.T) {
 	f := interrupted(t)
-	f.look("a", "a")
+	f.reconcile("a", "a")
 	const want = "LastCopy: ConfigMap shop/settings is healthy in none of the clusters that it is placed in (us-1): this cluster or the control plane was away before the copy here was removed, which stays until one is"
 	if diff := cmp.Diff(want, f.blockedBy("a")); diff != "" || f.removed() {
 		t.Errorf("removed: %t; says (-want +got):\n%s", f.removed(), diff)
 	}
-	if diff := cmp.Diff([]string{"*v1alpha1.Work DeletionBlocked"}, f.recorder.reported); diff != "" {
+	if diff := cmp.Diff([]string{"*v1alpha1.Work DeletionBlocked"}, f.events.reported); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}
 	f.runsInUS()
-	f.look("a")
+	f.reconcile("a")
 	if !f.removed() || f.state("a") != "gone" {
 		t.Errorf("once it is healthy elsewhere: removed: %t, the Work is %s", f.removed(), f.state("a"))
 	}
@@ -104,11 +104,11 @@ func TestARemovalThatALossInterruptedIsJudgedAgain(t *testing.T) {
 // TestTheLastCopyThatIsWantedAgainStays: it is placed in the cluster again, and its new Work takes the object over.
 func TestTheLastCopyThatIsWantedAgainStays(t *testing.T) {
 	f := interrupted(t)
-	f.look("a")
+	f.reconcile("a")
 	f.change("a", func(w *workv1alpha1.Work) {
 		w.Annotations[workv1alpha2.WantedAgainAnnotation] = "true"
 	})
-	f.look("a")
+	f.reconcile("a")
 	if f.removed() || f.state("a") != "gone" {
 		t.Errorf("removed: %t, the Work is %s", f.removed(), f.state("a"))
 	}
@@ -129,12 +129,12 @@ func TestARemovalThatMissedItsClusterAsksForTheOtherCopy(t *testing.T) {
 		"it was out of reach for a moment": {func(f *two) {
 			f.parts.connected = func(string) (member, bool) { return nil, false }
 			f.restart()
-			f.look("a")
+			f.reconcile("a")
 			f.worker.reader.connected = func(string) (member, bool) { return f.yard, true }
 		}, []string{"asked us-1", "stays", "asked us-1", "gone"}},
 		"it did not answer the removal": {func(f *two) {
 			f.yard.refuses = &url.Error{Op: "Delete", URL: "https://eu-1", Err: context.DeadlineExceeded}
-			f.look("a")
+			f.reconcile("a")
 			f.yard.refuses = nil
 		}, []string{"asked us-1", "stays", "asked us-1", "gone"}},
 		"the control plane was stopped meanwhile": {func(f *two) {
@@ -144,10 +144,10 @@ func TestARemovalThatMissedItsClusterAsksForTheOtherCopy(t *testing.T) {
 			f.restart()
 		}, []string{"asked us-1", "stays", "asked us-1", "gone"}},
 		"it was stopped after it had judged": {func(f *two) {
-			since, looks := f.work("a").DeletionTimestamp.Time, 0
+			since, reads := f.work("a").DeletionTimestamp.Time, 0
 			f.clock.SetTime(since)
 			f.parts.woke = func() time.Time {
-				if looks++; looks == 1 {
+				if reads++; reads == 1 {
 					return time.Time{}
 				}
 				f.clock.SetTime(since.Add(time.Minute))
@@ -160,7 +160,7 @@ func TestARemovalThatMissedItsClusterAsksForTheOtherCopy(t *testing.T) {
 			f := moved(t)
 			var got []string
 			there := false
-			f.parts.options.Answers = func(cluster string, _ time.Time) (time.Time, bool, time.Duration) {
+			f.parts.opts.Answers = func(cluster string, _ time.Time) (time.Time, bool, time.Duration) {
 				got = append(got, "asked "+cluster)
 				return time.Unix(-60, 0), there, 300 * time.Millisecond
 			}
@@ -170,7 +170,7 @@ func TestARemovalThatMissedItsClusterAsksForTheOtherCopy(t *testing.T) {
 			tc.happens(f)
 			status := f.work("a").Status
 			for _, there = range []bool{false, true} {
-				if f.look("a"); f.removed() && f.state("a") == "gone" {
+				if f.reconcile("a"); f.removed() && f.state("a") == "gone" {
 					got = append(got, "gone")
 					break
 				}

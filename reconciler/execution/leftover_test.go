@@ -86,7 +86,7 @@ func TestTakenOutOfAWork(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.startLoops()
-			f.settled(t, "mine")
+			f.awaitApplied(t, "mine")
 			if left := f.config(t, "i"); left.DeletionTimestamp != nil {
 				t.Error("it is being deleted")
 			}
@@ -176,7 +176,7 @@ func (f *fleet) has(t *testing.T, name string, want ...string) {
 	t.Helper()
 	f.keeps(t, name, want...)
 	if len(want) > 0 {
-		f.settled(t, name, want...)
+		f.awaitApplied(t, name, want...)
 	}
 }
 
@@ -201,8 +201,8 @@ func (f *fleet) keeps(t *testing.T, name string, want ...string) {
 	})
 }
 
-// settled waits until a Work is applied and its status lists these objects.
-func (f *fleet) settled(t *testing.T, name string, want ...string) {
+// awaitApplied waits until a Work is applied and its status lists these objects.
+func (f *fleet) awaitApplied(t *testing.T, name string, want ...string) {
 	t.Helper()
 	eventually(t, "the Work says so", func(ctx context.Context) error {
 		work := byHand(name)

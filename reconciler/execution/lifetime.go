@@ -12,10 +12,10 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
+	"github.com/flotilla-io/flotilla/reconciler/execution/deletionrecheck"
 	"github.com/flotilla-io/flotilla/reconciler/execution/live"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
 )
@@ -28,7 +28,7 @@ type lifetime struct {
 		leftovers
 	}
 	remover *remover
-	last    *lastcopy.Judge
+	last    *deletionrecheck.Judge
 }
 
 // workFinalizer keeps Works until their objects are gone, and ends them.
@@ -38,9 +38,9 @@ type workFinalizer interface {
 	Remove(ctx context.Context, work *workv1alpha1.Work) error
 }
 
-// finalize puts the loop's finalizer on a Work that lacks it, so that its objects are deleted
+// addFinalizer puts the loop's finalizer on a Work that lacks it, so that its objects are deleted
 // with it. Works that Flotilla creates have it from the start.
-func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
+func (l *lifetime) addFinalizer(ctx context.Context, s *state) (loop.Next, error) {
 	if workfinalizer.Has(s.work) || suspended(s.work) {
 		return loop.Next{}, nil
 	}
@@ -52,9 +52,9 @@ func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// discard deletes the objects of a Work that is being deleted, or releases them if they have to stay.
+// deleteObjects deletes the objects of a Work that is being deleted, or releases them if they have to stay.
 // It does nothing in the member if the Cluster is gone, or is being unjoined and out of reach.
-func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
+func (l *lifetime) deleteObjects(ctx context.Context, s *state) (loop.Next, error) {
 	if !workfinalizer.Has(s.work) {
 		return loop.Next{Done: true}, nil
 	}
@@ -72,11 +72,11 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 	s.judged = l.remover.clock.Now()
 	parsed := l.manifests.Of(s.work)
 	parsed = slices.Concat(parsed, l.manifests.Leftovers(s.work, parsed))
-	if err := lastcopy.IfThere(l.last.Keeps(ctx, s.work, s.cluster), func() (bool, error) { return live.Any(ctx, s.member, parsed) }); err != nil {
-		if !lastcopy.Waits(err) {
+	if err := deletionrecheck.IfThere(l.last.Keeps(ctx, s.work, s.cluster), func() (bool, error) { return live.Any(ctx, s.member, parsed) }); err != nil {
+		if !deletionrecheck.Waits(err) {
 			s.stays = &stay{why: err} // the binding loop wants the objects again if they are placed here by now
 		}
-		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: lastcopy.Again(err), Err: err}
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: deletionrecheck.Again(err), Err: err}
 	}
 	stays, err := l.removeAll(ctx, s, parsed)
 	l.last.Tried(s.key, errors.Join(stays, err))
@@ -101,13 +101,13 @@ func (l *lifetime) removeAll(ctx context.Context, s *state, parsed []manifest.Ma
 		}
 		err := l.remover.remove(ctx, s, m)
 		switch {
-		case outcome.IsHeld(err):
+		case skiperrors.IsHeld(err):
 			return nil, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: waitqueue.SafetyNet, Err: err}
 		case waitqueue.IsBlocked(err):
 			return nil, err
-		case outcome.IsTerminating(err) && stays == nil:
+		case skiperrors.IsTerminating(err) && stays == nil:
 			stays = l.remover.explain(ctx, s, m, err)
-		case !outcome.IsTerminating(err) && err != nil && refused == nil:
+		case !skiperrors.IsTerminating(err) && err != nil && refused == nil:
 			refused = fmt.Errorf("remove %s %s: %w", m.GVK.Kind, m.Key, err)
 		}
 	}
@@ -121,8 +121,8 @@ func (l *lifetime) removeAll(ctx context.Context, s *state, parsed []manifest.Ma
 // may pass without an event of the watch.
 const longestRemoval = 30 * time.Second
 
-// letGo removes the finalizer of the Work, or, if its binding is being deleted, deletes the Work as well.
-func (l *lifetime) letGo(ctx context.Context, s *state) (loop.Next, error) {
+// removeFinalizer removes the finalizer of the Work, or, if its binding is being deleted, deletes the Work as well.
+func (l *lifetime) removeFinalizer(ctx context.Context, s *state) (loop.Next, error) {
 	if s.beside {
 		return loop.Next{}, l.finalizer.End(ctx, s.work)
 	}

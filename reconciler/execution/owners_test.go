@@ -141,15 +141,15 @@ func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.Name
 
 // two is a worker with the Works a and b, which have a manifest for the same object.
 type two struct {
-	t        *testing.T
-	yard     *yard
-	hub      client.WithWatch
-	parts    *parts
-	loop     *Reconciler
-	worker   *worker
-	recorder *events
-	clock    *clocktesting.FakePassiveClock
-	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	t      *testing.T
+	yard   *yard
+	hub    client.WithWatch
+	parts  *parts
+	loop   *Reconciler
+	worker *worker
+	events *events
+	clock  *clocktesting.FakePassiveClock
+	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func workNamed(name, object string) *workv1alpha1.Work {
@@ -174,8 +174,8 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&workv1alpha1.Work{}).
 		WithObjects(works...).WithObjects(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	f.parts, f.recorder, f.clock = testParts(nil, clock), &events{}, clock
-	f.parts.hub, f.parts.recorder = f.hub, f.recorder
+	f.parts, f.events, f.clock = testParts(nil, clock), &events{}, clock
+	f.parts.hub, f.parts.events = f.hub, f.events
 	f.parts.connected = func(string) (member, bool) { return f.yard, true }
 	f.parts.wrote = writecache.New[*workv1alpha1.Work](clock)
 	f.parts.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: clock})
@@ -195,7 +195,7 @@ func (f *two) restart() {
 }
 
 // look reconciles Works, one after the other.
-func (f *two) look(names ...string) {
+func (f *two) reconcile(names ...string) {
 	f.t.Helper()
 	for _, name := range names {
 		if _, err := f.worker.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: key(name)}); err != nil {
@@ -268,13 +268,13 @@ func TestOfTwoWorksWithOneObjectOnlyTheFirstIsApplied(t *testing.T) {
 	for name, blind := range map[string]bool{"that the watch shows": false, "that the watch has not shown yet": true} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwo(t)
-			f.look("a")
+			f.reconcile("a")
 			f.yard.blind = blind
-			f.look("b")
+			f.reconcile("b")
 			f.yard.blind = false
-			f.look("a", "b", "a")
+			f.reconcile("a", "b", "a")
 			f.restart()
-			f.look("b", "a")
+			f.reconcile("b", "a")
 			f.asked("a applies uid-1")
 			if got := f.applied("a"); got != "applied" {
 				t.Errorf("a: %s", got)
@@ -290,13 +290,13 @@ func TestOfTwoWorksWithOneObjectOnlyTheFirstIsApplied(t *testing.T) {
 // in turns.
 func TestTheLastOfTwoThatWereAppliedKeepsTheObject(t *testing.T) {
 	f := newTwo(t)
-	f.look("a")
+	f.reconcile("a")
 	b := f.work("b")
 	b.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash(b.Spec.Workload.Manifests[0].Raw), Observed: "owned by b"}}
 	if err := f.hub.Status().Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	f.look("b", "a", "b")
+	f.reconcile("b", "a", "b")
 	f.asked("a applies uid-1")
 	if diff := cmp.Diff(ownedByA, f.applied("b")); diff != "" {
 		t.Errorf("b (-want +got):\n%s", diff)
@@ -324,7 +324,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 					f.t.Fatal(err)
 				}
 				gone := f.work("a")
-				f.look("a") // deletes the object, and removes the finalizer
+				f.reconcile("a") // deletes the object, and removes the finalizer
 				f.loop.workGone(gone)
 			},
 			queued: "b", asked: []string{"a applies uid-1", "b applies uid-1"},
@@ -336,7 +336,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 						f.t.Fatal(err)
 					}
 				}
-				f.look("a", "b")
+				f.reconcile("a", "b")
 			},
 			asked: []string{"a applies uid-1", "removed uid-1"},
 		},
@@ -344,7 +344,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := newTwo(t)
-			f.look("a", "b")
+			f.reconcile("a", "b")
 			f.queued()
 			tc.happens(f)
 			queued := f.queued()
@@ -352,7 +352,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 				t.Errorf("queued (-want +got):\n%s", diff)
 			}
 			if strings.Contains(queued, "b") {
-				f.look("b")
+				f.reconcile("b")
 				if got := f.applied("b"); got != "applied" {
 					t.Errorf("b: %s", got)
 				}
@@ -366,7 +366,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 // one is about to wait for that.
 func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 	f := newTwo(t)
-	f.look("a")
+	f.reconcile("a")
 	s, found, err := f.worker.read(t.Context(), key("b"))
 	if err != nil || !found {
 		t.Fatal(found, err)
@@ -394,12 +394,12 @@ func TestOneWorkAtATimeSendsAnObject(t *testing.T) {
 	if !ok {
 		t.Fatal("somebody sends it")
 	}
-	f.look("b")
+	f.reconcile("b")
 	f.asked()
 	if got := f.applied("b"); got != "nothing" {
 		t.Errorf("b says %s", got)
 	}
 	done()
-	f.look("b")
+	f.reconcile("b")
 	f.asked("b applies uid-1")
 }

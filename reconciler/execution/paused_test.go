@@ -38,7 +38,7 @@ func TestWhatIsNotPutBackIsNotApplied(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.objects[0].record = work.Status.Applied[0] // as if somebody had changed it once more
-				if _, err := w.applier.carry(t.Context(), s); err != nil {
+				if _, err := w.applier.apply(t.Context(), s); err != nil {
 					t.Fatal(err)
 				}
 				c, known := applied(s)

@@ -36,9 +36,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
-	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
+	"github.com/flotilla-io/flotilla/reconciler/execution/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -179,8 +179,8 @@ func testParts(e *edge, clock *clocktesting.FakePassiveClock) *parts {
 			return e, true
 		},
 		retention: retention.Retention{Retainer: interpreter.Native()},
-		options:   defaults(Options{Clock: clock}),
-		recorder:  &events{},
+		opts:      defaults(Options{Clock: clock}),
+		events:    &events{},
 		drifts:    drift.NewCounter(nil),
 		hub:       fake.NewClientBuilder().WithScheme(scheme.New()).Build(),
 	}
@@ -386,7 +386,7 @@ func TestCarry(t *testing.T) {
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.apply(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
@@ -396,7 +396,7 @@ func TestCarry(t *testing.T) {
 			if s.blocked != nil {
 				waits = &s.blocked.Cause
 			}
-			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(acting.Lack{})); diff != "" {
+			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(impersonation.Lack{})); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}
 			if s.blocked == nil && (s.objects[0].failed == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.objects[0].failed.Error(), tc.failed) {
@@ -419,7 +419,7 @@ func TestNoCredentialsInWhatAMemberSays(t *testing.T) {
 	if _, err := w.reader.connect(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.applier.carry(t.Context(), s); err != nil {
+	if _, err := w.applier.apply(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := applied(s)
@@ -448,7 +448,7 @@ func TestReplicasThatAreTheMembersAreNotReset(t *testing.T) {
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil || s.objects[0].failed != nil {
+			if _, err := w.applier.apply(t.Context(), s); err != nil || s.objects[0].failed != nil {
 				t.Fatal(err, s.failed())
 			}
 			spec, _ := e.sent.Object["spec"].(map[string]any)
@@ -508,7 +508,7 @@ func TestDiscard(t *testing.T) {
 			if tc.edge != nil {
 				s.member = tc.edge
 			}
-			_, err := w.lifetime.discard(t.Context(), s)
+			_, err := w.lifetime.deleteObjects(t.Context(), s)
 			var asked []string
 			if tc.edge != nil {
 				asked = tc.edge.asked
@@ -517,7 +517,7 @@ func TestDiscard(t *testing.T) {
 				t.Errorf("asked of the member (-want +got):\n%s", diff)
 			}
 			if (err == nil) != tc.lets {
-				t.Errorf("discard = %v, should let go: %t", err, tc.lets)
+				t.Errorf("deleteObjects = %v, should let go: %t", err, tc.lets)
 			}
 		})
 	}
@@ -614,8 +614,8 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 			p := testParts(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			p.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).
 				WithInterceptorFuncs(away).Build()
-			p.wrote = writecache.New[*workv1alpha1.Work](p.options.Clock)
-			p.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: p.options.Clock})
+			p.wrote = writecache.New[*workv1alpha1.Work](p.opts.Clock)
+			p.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: p.opts.Clock})
 			w := p.worker("eu-1", elsewhere{})
 			var result reconcile.Result
 			for range 2 { // a change may be delayed for a moment first

@@ -55,13 +55,13 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwoOf(t, workNamed("a", "settings"))
-			f.look("a")
+			f.reconcile("a")
 			f.yard.there.SetFinalizers(tc.finalizers)
 			f.yard.refuses = tc.refuses
 			if err := f.hub.Delete(t.Context(), f.work("a")); err != nil {
 				t.Fatal(err)
 			}
-			f.look("a")
+			f.reconcile("a")
 			if tc.says == "" {
 				if got := f.state("a"); got != "gone" {
 					t.Errorf("the Work is %s", got)
@@ -73,7 +73,7 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 				t.Errorf("says at once: %s", got)
 			}
 			for range triesForRemoval + 2 {
-				f.look("a")
+				f.reconcile("a")
 			}
 			if diff := cmp.Diff(tc.says, f.blockedBy("a")); diff != "" {
 				t.Errorf("says in the end (-want +got):\n%s", diff)
@@ -82,17 +82,17 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 				t.Errorf("asked of the member %v (-want +got):\n%s", f.yard.asked, diff)
 			}
 			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(30*time.Second - 1))
-			f.look("a")
-			if early := len(f.recorder.reported) > 0; early == tc.later {
-				t.Errorf("Events before it has taken long: %q", f.recorder.reported)
+			f.reconcile("a")
+			if early := len(f.events.reported) > 0; early == tc.later {
+				t.Errorf("Events before it has taken long: %q", f.events.reported)
 			}
 			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(30 * time.Second))
-			f.look("a", "a")
-			if diff := cmp.Diff(tc.event, f.recorder.reported); diff != "" {
+			f.reconcile("a", "a")
+			if diff := cmp.Diff(tc.event, f.events.reported); diff != "" {
 				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 			f.yard.there, f.yard.refuses = nil, nil
-			f.look("a")
+			f.reconcile("a")
 			if got := f.state("a"); got != "gone" {
 				t.Errorf("the Work is %s once its object is gone", got)
 			}
@@ -104,15 +104,15 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 // whose deletion is blocked is.
 func TestWhatIsNotAskedForAnyMoreIsWaitedFor(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
-	f.look("a")
+	f.reconcile("a")
 	f.yard.there.SetFinalizers([]string{"example.com/a"})
 	f.change("a", func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests = nil })
-	f.look("a")
+	f.reconcile("a")
 	if got := f.applied("a"); got != "applied" || len(f.work("a").Status.ManifestStatuses) != 1 {
 		t.Errorf("says at once: %s, %v", got, f.work("a").Status.ManifestStatuses)
 	}
 	for range triesForRemoval {
-		f.look("a")
+		f.reconcile("a")
 	}
 	want := "Failed to remove ConfigMap shop/settings, which is not asked for any more: ConfigMap shop/settings is being deleted in the cluster, " +
 		"kept by its finalizers: example.com/a"
@@ -120,7 +120,7 @@ func TestWhatIsNotAskedForAnyMoreIsWaitedFor(t *testing.T) {
 		t.Errorf("says in the end (-want +got):\n%s", diff)
 	}
 	f.yard.there = nil
-	f.look("a")
+	f.reconcile("a")
 	if got := f.applied("a"); got != "applied" || len(f.work("a").Status.ManifestStatuses) != 0 {
 		t.Errorf("says once it is gone: %s, %v", got, f.work("a").Status.ManifestStatuses)
 	}
@@ -139,51 +139,51 @@ func (f *two) leaves(name string) {
 // TestWhatAnotherAsksForIsNotRemoved: a Work that waits for an object gets it as it is,
 // even if the loop sees first that the owner is being deleted, and no event of the other Work.
 func TestWhatAnotherAsksForIsNotRemoved(t *testing.T) {
-	for name, looks := range map[string][]string{
+	for name, reads := range map[string][]string{
 		"the other has waited":                {"a", "b"},
 		"the other was not looked at as yet":  {"a"},
 		"nobody was looked at since it began": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwo(t)
-			f.look("a")
-			if len(looks) == 0 {
+			f.reconcile("a")
+			if len(reads) == 0 {
 				f.restart()
 			}
-			f.look(looks...)
+			f.reconcile(reads...)
 			f.leaves("a")
-			f.look("a")
+			f.reconcile("a")
 			if got := f.state("a"); got != "gone" {
 				t.Fatalf("the Work is %s", got)
 			}
 			f.loop.workGone(workNamed("a", "settings"))
-			f.look("b")
+			f.reconcile("b")
 			f.asked("a applies uid-1", "b applies uid-1")
 		})
 	}
 }
 
-// TestAnHeirWaitsForWhatGoes: an object that is being deleted cannot be taken over. Its
+// TestASuccessorWaitsForWhatGoes: an object that is being deleted cannot be taken over. Its
 // owner stays until it is gone, and the successor reports that it waits, and creates it then.
-func TestAnHeirWaitsForWhatGoes(t *testing.T) {
+func TestASuccessorWaitsForWhatGoes(t *testing.T) {
 	f := newTwo(t)
-	f.look("a")
+	f.reconcile("a")
 	f.yard.there.SetFinalizers([]string{"example.com/a"})
 	f.yard.there.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	f.look("b")
+	f.reconcile("b")
 	f.leaves("a")
-	f.look("a", "b")
+	f.reconcile("a", "b")
 	if got := [2]string{f.state("a"), f.applied("b")}; got != [2]string{"marked", ownedByA} {
 		t.Errorf("while it goes: %q", got)
 	}
 	f.yard.there = nil
-	f.look("a")
+	f.reconcile("a")
 	f.queued()
 	f.loop.workGone(workNamed("a", "settings"))
 	if got := f.queued(); got != "b" {
 		t.Errorf("looked at once it is gone: %q", got)
 	}
-	f.look("b")
+	f.reconcile("b")
 	f.asked("a applies uid-1", "b applies uid-2")
 }
 
@@ -191,10 +191,10 @@ func TestAnHeirWaitsForWhatGoes(t *testing.T) {
 // more.
 func TestWhatIsServedInAnotherVersionIsRemoved(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
-	f.look("a")
+	f.reconcile("a")
 	f.yard.blind, f.yard.served = true, "v2"
 	f.leaves("a")
-	f.look("a")
+	f.reconcile("a")
 	f.asked("a applies uid-1", "removed uid-1")
 	if got := f.state("a"); got != "gone" {
 		t.Errorf("the Work is %s", got)
@@ -204,14 +204,14 @@ func TestWhatIsServedInAnotherVersionIsRemoved(t *testing.T) {
 // TestWhatIsWantedAgainStays: for the next Work, with the metadata that it has.
 func TestWhatIsWantedAgainStays(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
-	f.look("a")
+	f.reconcile("a")
 	was := f.work("a")
 	was.Annotations = map[string]string{workv1alpha2.WantedAgainAnnotation: "true"}
 	if err := f.hub.Update(t.Context(), was); err != nil {
 		t.Fatal(err)
 	}
 	f.leaves("a")
-	f.look("a")
+	f.reconcile("a")
 	f.asked("a applies uid-1")
 	if got := f.state("a"); got != "gone" {
 		t.Errorf("the Work is %s", got)
@@ -236,16 +236,16 @@ func TestWhatMayBeWantedAgainWaits(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f.look("a")
+			f.reconcile("a")
 			says(map[string]string{workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgainUndecided})
 			f.leaves("a")
-			f.look("a")
+			f.reconcile("a")
 			f.asked("a applies uid-1")
 			if f.state("a") == "gone" {
 				t.Fatal("the Work did not wait")
 			}
 			says(tc.then)
-			f.look("a")
+			f.reconcile("a")
 			f.asked(tc.asked...)
 			if got := f.state("a"); got != "gone" {
 				t.Errorf("the Work is %s", got)
@@ -261,7 +261,7 @@ func TestARefusalKeepsNothingElse(t *testing.T) {
 	work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, work.Spec.Workload.Manifests[0])
 	e := &edge{presence: members.Present, observed: ours(asIs), refuse: errors.New("denied")}
 	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	_, err := w.lifetime.discard(t.Context(), &state{key: workKey, work: work, cluster: &clusterv1alpha1.Cluster{}, member: e})
+	_, err := w.lifetime.deleteObjects(t.Context(), &state{key: workKey, work: work, cluster: &clusterv1alpha1.Cluster{}, member: e})
 	if diff := cmp.Diff([]string{"delete web u", "delete web u"}, e.asked); diff != "" || err == nil {
 		t.Errorf("%v; asked (-want +got):\n%s", err, diff)
 	}
@@ -284,7 +284,7 @@ func TestWhatIsWantedAgainGoesWithItsCluster(t *testing.T) {
 			}
 			e := &edge{presence: members.Present, observed: ours(asIs)}
 			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			if _, err := w.lifetime.discard(t.Context(), &state{key: workKey, work: work, cluster: cluster, member: e}); err != nil {
+			if _, err := w.lifetime.deleteObjects(t.Context(), &state{key: workKey, work: work, cluster: cluster, member: e}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.asked, e.asked); diff != "" {
@@ -324,7 +324,7 @@ func TestWhatHoldsDataStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwoOf(t, claimOf("a", "data"))
-			f.look("a")
+			f.reconcile("a")
 			if tc.change != nil {
 				f.change("a", tc.change)
 			}
@@ -332,7 +332,7 @@ func TestWhatHoldsDataStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.clock.SetTime(f.work("a").DeletionTimestamp.Time)
-			f.look("a")
+			f.reconcile("a")
 			if got := f.state("a"); (got != "gone") != tc.waits {
 				t.Errorf("the Work is %s at once", got)
 			}
@@ -342,13 +342,13 @@ func TestWhatHoldsDataStays(t *testing.T) {
 				f.clock.SetTime(f.work("a").DeletionTimestamp.Add(volumes.Grace))
 			}
 			if tc.waits {
-				f.look("a")
+				f.reconcile("a")
 			}
 			if got := f.state("a"); got != "gone" {
 				t.Errorf("the Work is %s", got)
 			}
 			f.asked(tc.asked...)
-			if diff := cmp.Diff(tc.event, f.recorder.reported); diff != "" {
+			if diff := cmp.Diff(tc.event, f.events.reported); diff != "" {
 				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 		})
@@ -359,9 +359,9 @@ func TestWhatHoldsDataStays(t *testing.T) {
 // name.
 func TestWhatHoldsDataStaysUnasked(t *testing.T) {
 	f := newTwoOf(t, claimOf("a", "data"))
-	f.look("a")
+	f.reconcile("a")
 	f.change("a", func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests = nil })
-	f.look("a", "a")
+	f.reconcile("a", "a")
 	f.asked("a applies uid-1")
 	if got := f.applied("a"); got != "applied" || len(f.work("a").Status.ManifestStatuses) != 0 {
 		t.Errorf("the Work says %s, %v", got, f.work("a").Status.ManifestStatuses)
@@ -371,7 +371,7 @@ func TestWhatHoldsDataStaysUnasked(t *testing.T) {
 // TestWhatHoldsDataStaysInAClusterThatLeaves: without a wait, and unmanaged from then on.
 func TestWhatHoldsDataStaysInAClusterThatLeaves(t *testing.T) {
 	f := newTwoOf(t, claimOf("a", "data"))
-	f.look("a")
+	f.reconcile("a")
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	if err := f.hub.Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["f/f"]}}`))); err != nil {
 		t.Fatal(err)
@@ -381,7 +381,7 @@ func TestWhatHoldsDataStaysInAClusterThatLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.look("a")
+	f.reconcile("a")
 	if got := f.state("a"); got != "gone" {
 		t.Errorf("the Work is %s", got)
 	}

@@ -14,12 +14,12 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/volumes"
-	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
+	"github.com/flotilla-io/flotilla/reconciler/execution/cascadeguard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/deletionrecheck"
 	"github.com/flotilla-io/flotilla/reconciler/execution/live"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -29,8 +29,8 @@ type remover struct {
 	gate      gate
 	owners    successors
 	manifests asked
-	guard     *guard.Guard
-	last      *lastcopy.Judge
+	guard     *cascadeguard.Guard
+	last      *deletionrecheck.Judge
 	tries     tries
 	clock     clock.PassiveClock
 }
@@ -57,7 +57,7 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 	if !observed.DeletionTimestamp.IsZero() {
 		return terminating(s, m)
 	}
-	if undecided(s.work) && !s.leaves() {
+	if undecided(s.work) && !s.leaves() { // see reconciler/binding/recall
 		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: slowly, Err: fmt.Errorf("%s may be wanted again, as its template was made anew", m.Title())}
 	}
 	// Another Work with a manifest for the same object takes it over while it runs: to delete and
@@ -71,7 +71,7 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		return nil
 	}
 	if r.gate.held() { // checked here, as nothing before changes the member
-		return &outcome.Held{Verb: "remove", Title: m.Title()}
+		return &skiperrors.Held{Verb: "remove", Title: m.Title()}
 	}
 	preserve := preserves(s.work)
 	if !preserve && volumes.Stays(m.GVK.GroupKind(), s.work) {
@@ -85,7 +85,7 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 			return err
 		}
 	}
-	if slept := r.last.Slept(s.judged); slept != nil && !preserve {
+	if slept := r.last.Slept(s.judged); slept != nil && !preserve { // what was judged before may not be so any more
 		return slept
 	}
 	verb, gone := "Left in place", true
@@ -143,13 +143,13 @@ func terminating(s *state, m *manifest.Manifest) error {
 	if preserves(s.work) || s.leaves() {
 		return nil
 	}
-	return &outcome.Terminating{Title: m.Title()}
+	return &skiperrors.Terminating{Title: m.Title()}
 }
 
 // spare reports whether the object of a manifest has to stay, because the cluster is being unjoined
 // and the object contains objects of others. It returns an error while the object must not be deleted.
 func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (stays bool, err error) {
-	removal := &guard.Removal{
+	removal := &cascadeguard.Removal{
 		Kind: m.GVK, Key: m.Key, Title: m.Title(), Work: s.work, Standing: s.member.Standing(), Leaving: s.leaves(),
 	}
 	for _, own := range r.manifests.Of(s.work) {
@@ -161,7 +161,7 @@ func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (st
 		}
 	}
 	err = r.guard.Judge(ctx, s.member, removal)
-	var refusal *guard.Refusal
+	var refusal *cascadeguard.Refusal
 	if !errors.As(err, &refusal) {
 		return false, err
 	}
@@ -183,11 +183,11 @@ func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (st
 
 // explain returns the error for an object that has been terminating for long together with what keeps it.
 func (r *remover) explain(ctx context.Context, s *state, m *manifest.Manifest, err error) error {
-	if !outcome.IsTerminating(err) || r.hopeful(s) {
+	if !skiperrors.IsTerminating(err) || r.hopeful(s) {
 		return err
 	}
 	if live, fault := s.member.Get(ctx, m.GVK, m.Key); fault == nil {
-		return outcome.Lingers(m.Title(), live, guard.Left(ctx, s.member, live))
+		return skiperrors.Lingers(m.Title(), live, cascadeguard.Left(ctx, s.member, live))
 	}
 	return err // the next pass tries again
 }

@@ -32,7 +32,7 @@ func renamed(name, id string) *workv1alpha1.Work {
 func newRenamed(t *testing.T, id string) *two {
 	t.Helper()
 	f := newTwoOf(t, renamed(nameBefore, "id"))
-	f.look(nameBefore)
+	f.reconcile(nameBefore)
 	if err := f.hub.Create(t.Context(), renamed(nameNow, id)); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (f *two) release(name string) {
 	f.t.Helper()
 	gone := f.work(name)
 	f.change(name, func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching, w.Finalizers = ptr.To(true), nil })
-	f.look(name)
+	f.reconcile(name)
 	f.remove(name)
 	f.loop.workGone(gone)
 }
@@ -76,37 +76,37 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 		queued  string
 	}{
 		"once the former one is gone": {
-			happens: func(f *two) { f.look(nameNow); f.queued(); f.release(nameBefore) }, asked: []string{before, now}, queued: nameBefore + " " + nameNow,
+			happens: func(f *two) { f.reconcile(nameNow); f.queued(); f.release(nameBefore) }, asked: []string{before, now}, queued: nameBefore + " " + nameNow,
 		},
 		"where the former one is gone before it is looked at": {
-			happens: func(f *two) { f.release(nameBefore); f.look(nameNow) }, asked: []string{before, now},
+			happens: func(f *two) { f.release(nameBefore); f.reconcile(nameNow) }, asked: []string{before, now},
 		},
 		"where the former one discards what it has": {
-			happens: func(f *two) { f.look(nameNow); f.remove(nameBefore); f.look(nameBefore, nameNow) }, asked: []string{before, now},
+			happens: func(f *two) { f.reconcile(nameNow); f.remove(nameBefore); f.reconcile(nameBefore, nameNow) }, asked: []string{before, now},
 		},
 		"where the former one does so before it is looked at": {
-			happens: func(f *two) { f.remove(nameBefore); f.look(nameBefore, nameNow) }, asked: []string{before, now},
+			happens: func(f *two) { f.remove(nameBefore); f.reconcile(nameBefore, nameNow) }, asked: []string{before, now},
 		},
 		"across a restart": {
 			happens: func(f *two) {
-				f.look(nameNow)
+				f.reconcile(nameNow)
 				f.restart()
 				f.remove(nameBefore)
 				f.restart()
-				f.look(nameBefore, nameNow)
+				f.reconcile(nameBefore, nameNow)
 			}, asked: []string{before, now},
 		},
 		"and has it while the former one is there": {
-			happens: func(f *two) { f.look(nameNow, nameBefore, nameNow) }, asked: []string{before},
+			happens: func(f *two) { f.reconcile(nameNow, nameBefore, nameNow) }, asked: []string{before},
 		},
 		"although somebody removes it while the former one is there": {
-			happens: func(f *two) { f.remove(nameNow); f.look(nameNow) }, asked: []string{before},
+			happens: func(f *two) { f.remove(nameNow); f.reconcile(nameNow) }, asked: []string{before},
 		},
 		"until both go": {
-			happens: func(f *two) { f.remove(nameNow); f.remove(nameBefore); f.look(nameNow, nameBefore) }, asked: []string{before, "removed uid-1"},
+			happens: func(f *two) { f.remove(nameNow); f.remove(nameBefore); f.reconcile(nameNow, nameBefore) }, asked: []string{before, "removed uid-1"},
 		},
 		"until it goes before anything was sent under its new name": {
-			happens: func(f *two) { f.release(nameBefore); f.remove(nameNow); f.look(nameNow) }, asked: []string{before, "removed uid-1"},
+			happens: func(f *two) { f.release(nameBefore); f.remove(nameNow); f.reconcile(nameNow) }, asked: []string{before, "removed uid-1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 				t.Errorf("queued (-want +got):\n%s", diff)
 			}
 			if tc.queued != "" {
-				f.look(strings.Fields(queued)...)
+				f.reconcile(strings.Fields(queued)...)
 			}
 			f.asked(tc.asked...)
 			for _, name := range []string{nameNow, nameBefore} {
@@ -136,7 +136,7 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 // what others changed since.
 func TestAWorkRenamedDuringALookIsLookedAtAgain(t *testing.T) {
 	f := newTwoOf(t, renamed(nameBefore, "id"))
-	f.look(nameBefore)
+	f.reconcile(nameBefore)
 	if err := f.hub.Create(t.Context(), renamed(nameNow, "id")); err != nil {
 		t.Fatal(err)
 	}
@@ -145,9 +145,9 @@ func TestAWorkRenamedDuringALookIsLookedAtAgain(t *testing.T) {
 		f.inherit()
 		f.release(nameBefore)
 	}
-	f.look(nameNow)
+	f.reconcile(nameNow)
 	f.asked(nameBefore + " applies uid-1")
-	f.look(nameNow)
+	f.reconcile(nameNow)
 	f.asked(nameBefore+" applies uid-1", nameNow+" applies uid-1")
 	if f.applied(nameNow) != "applied" {
 		t.Errorf("%s: %s", nameNow, f.applied(nameNow))
@@ -157,7 +157,7 @@ func TestAWorkRenamedDuringALookIsLookedAtAgain(t *testing.T) {
 // TestAWorkOfAnotherTakesNothingOver: a former name alone is no evidence.
 func TestAWorkOfAnotherTakesNothingOver(t *testing.T) {
 	f := newRenamed(t, "another")
-	f.look(nameNow)
+	f.reconcile(nameNow)
 	f.asked(nameBefore + " applies uid-1")
 	if got := f.applied(nameNow); got == "applied" || got == "nothing" {
 		t.Errorf("%s: %s", nameNow, got)
@@ -170,7 +170,7 @@ func TestASuspendedWorkIsReportedUnderItsNewName(t *testing.T) {
 	f := newRenamed(t, "id")
 	f.release(nameBefore)
 	f.change(nameNow, func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) })
-	f.look(nameNow)
+	f.reconcile(nameNow)
 	f.asked(nameBefore + " applies uid-1")
 	if got := f.work(nameNow).Status.ManifestStatuses; len(got) != 1 || got[0].Health != workv1alpha1.ResourceHealthy {
 		t.Errorf("says %v", got)

@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
-	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/cascadeguard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -37,9 +37,9 @@ type reporter struct {
 	delayed   *debounce.Debouncer[client.ObjectKey]
 	records   memory
 	finalizer departureRecorder
-	recorder  loop.Recorder
+	events    loop.Recorder
 	clock     clock.PassiveClock
-	announced *guard.Announced
+	announced *cascadeguard.Announced
 }
 
 // departureRecorder deletes a Work whose binding is being deleted, so that the Work has a deletion timestamp, which
@@ -65,9 +65,9 @@ func (r *reporter) reportKept(s *state) {
 	for i := range s.kept {
 		m := &s.kept[i]
 		message := excerpt.Message(volumes.Kept(m.Title(), s.cluster.Name), mostEvent)
-		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonClaimKept, message)
+		r.events.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonClaimKept, message)
 		if template := m.Template(s.work); template != nil {
-			r.recorder.Event(template, corev1.EventTypeWarning, workv1alpha1.EventReasonClaimKept, message)
+			r.events.Event(template, corev1.EventTypeWarning, workv1alpha1.EventReasonClaimKept, message)
 		}
 	}
 }
@@ -99,13 +99,13 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 		return loop.Next{}, fmt.Errorf("write the status of work %s: %w", s.key, err)
 	}
 	r.forget(s.key)
-	announce(r.recorder, s)
+	announce(r.events, s)
 	return loop.Next{}, nil
 }
 
 // reportStay writes into the status of a Work why it is not removed, once for each reason, and emits an event once.
 func (r *reporter) reportStay(ctx context.Context, s *state) error {
-	status, known := guard.Status(s.work, s.stays.why, r.clock.Now())
+	status, known := cascadeguard.Status(s.work, s.stays.why, r.clock.Now())
 	away := false
 	if !known {
 		patch, err := hub.ReplaceStatus(s.work.UID, status)
@@ -120,7 +120,7 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	if !away && r.announced.Due(s.work, s.stays.why, r.clock.Now()) { // else a later pass may report it
 		text := egress.Message(s.stays.why)
 		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
-		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
+		r.events.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
 	}
 	if !s.stays.deletes {
 		return nil

@@ -28,15 +28,15 @@ func TestRecordsOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			member := &edge{presence: members.Present, observed: ours(asIs)}
 			p := testParts(member, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			p.options.Seal = own
+			p.opts.Seal = own
 			w := p.worker("eu-1", elsewhere{})
 			work := testWork(manifestText)
 			work.Status.Applied = tc.record
 			s := &state{key: workKey, work: work, member: member}
 			for _, phase := range []func() error{
 				func() error { _, err := w.reader.connect(t.Context(), s); return err },
-				func() error { _, err := w.applier.carry(t.Context(), s); return err },
-				func() error { _, err := w.describer.describe(t.Context(), s); return err },
+				func() error { _, err := w.applier.apply(t.Context(), s); return err },
+				func() error { _, err := w.describer.computeStatus(t.Context(), s); return err },
 			} {
 				if err := phase(); err != nil {
 					t.Fatal(err)

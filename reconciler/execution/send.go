@@ -13,10 +13,10 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
-	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
@@ -34,7 +34,7 @@ type sender struct {
 func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*members.Observed, error) {
 	desired, err := o.Object(s.work)
 	if err == nil {
-		err = acting.MayName(s.work, desired)
+		err = impersonation.MayName(s.work, desired)
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*me
 		annotations[workv1alpha2.HubAnnotation] = hub
 		desired.SetAnnotations(annotations)
 	}
-	as, err := acting.Of(s.cluster, s.work, s.member)
+	as, err := impersonation.Of(s.cluster, s.work, s.member)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*me
 
 // adopt patches an object so that it belongs to the Work.
 func adopt(ctx context.Context, s *state, o *object, patch []byte) error {
-	as, err := acting.Of(s.cluster, s.work, s.member)
+	as, err := impersonation.Of(s.cluster, s.work, s.member)
 	if err != nil {
 		return err
 	}
@@ -144,5 +144,5 @@ func taken(s *state, o *object, live metav1.Object) error {
 		by = ""
 	}
 	isNamespace := o.GVK.GroupKind() == schema.GroupKind{Kind: "Namespace"}
-	return outcome.Taken(o.Title(), by, isNamespace, live.GetDeletionTimestamp() != nil)
+	return skiperrors.Taken(o.Title(), by, isNamespace, live.GetDeletionTimestamp() != nil)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
 	"github.com/flotilla-io/flotilla/reconciler/execution/symptoms"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
@@ -71,7 +71,7 @@ func (s *state) problem() error {
 	if s.blocked != nil {
 		return s.blocked
 	}
-	return errors.Join(append(slices.DeleteFunc(s.failed(), outcome.IsAsItIs), s.stuck)...)
+	return errors.Join(append(slices.DeleteFunc(s.failed(), skiperrors.IsAsItIs), s.stuck)...)
 }
 
 // failed returns the errors of all manifests, by ordinal; nil for those without.

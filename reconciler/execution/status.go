@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/budget"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
+	"github.com/flotilla-io/flotilla/reconciler/execution/statusbudget"
 	"github.com/flotilla-io/flotilla/reconciler/execution/symptoms"
 )
 
@@ -34,8 +34,8 @@ type sealed interface {
 	Sealed(applied []workv1alpha1.AppliedHash) []workv1alpha1.AppliedHash
 }
 
-// describe computes the status of the Work. It asks the member for the Pods of a workload that does not become ready.
-func (d *describer) describe(ctx context.Context, s *state) (loop.Next, error) {
+// computeStatus computes the status of the Work. It asks the member for the Pods of a workload that does not become ready.
+func (d *describer) computeStatus(ctx context.Context, s *state) (loop.Next, error) {
 	status := s.work.Status.DeepCopy()
 	now := metav1.NewTime(d.clock.Now())
 	set := func(c metav1.Condition) {
@@ -152,7 +152,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	message := workv1alpha1.WorkAppliedSuccessfulMessage
 	for i := range s.objects {
 		o := &s.objects[i]
-		if outcome.IsAsItIs(o.failed) {
+		if skiperrors.IsAsItIs(o.failed) {
 			message += "; " + o.failed.Error()
 			good++
 			continue
@@ -178,7 +178,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
-		Reason: acting.Reason(s.failed()), Message: excerpt.Message(outcome.Text(s.failed()), mostMessage),
+		Reason: impersonation.Reason(s.failed()), Message: excerpt.Message(skiperrors.Text(s.failed()), mostMessage),
 	}, true
 }
 
@@ -186,7 +186,7 @@ func applied(s *state) (metav1.Condition, bool) {
 // the last entry stays. left names the objects whose statuses do not
 // fit.
 func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []string) {
-	free := budget.OfStatuses(s.work)
+	free := statusbudget.OfStatuses(s.work)
 	for i := range s.objects {
 		observed, id := s.objects[i].observed, s.objects[i].Identifier()
 		if !s.objects[i].known && observed == nil || observed != nil && observed.Pending {

@@ -76,7 +76,7 @@ func TestWhoseAnObjectIs(t *testing.T) {
 			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.applier.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.apply(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.applied, e.asked); diff != "" {

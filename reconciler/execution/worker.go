@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
-	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
-	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
+	"github.com/flotilla-io/flotilla/reconciler/execution/impersonation"
+	"github.com/flotilla-io/flotilla/reconciler/execution/metrics"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -41,7 +41,7 @@ type worker struct {
 	reader    *workReader
 	lifetime  *lifetime
 	applier   *applier
-	tidier    *tidier
+	pruner    *pruner
 	describer *describer
 	reporter  *reporter
 	dispatch  *stagemetrics.Stage
@@ -61,18 +61,18 @@ func (w *worker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if err != nil || !found {
 		return reconcile.Result{}, err
 	}
-	phases := []loop.Phase[state]{w.reader.connect, w.lifetime.finalize, w.applier.carry, w.tidier.tidy, w.describer.describe}
+	phases := []loop.Phase[state]{w.reader.connect, w.lifetime.addFinalizer, w.applier.apply, w.pruner.prune, w.describer.computeStatus}
 	leaving := !s.work.DeletionTimestamp.IsZero()
 	switch {
 	case w.cluster == "" && (!leaving || s.cluster != nil && w.elsewhere.serves(s.cluster)):
 		return reconcile.Result{}, nil // it belongs to the worker of its cluster, if there is one
 	case leaving:
-		phases = []loop.Phase[state]{w.lifetime.discard, w.lifetime.letGo}
+		phases = []loop.Phase[state]{w.lifetime.deleteObjects, w.lifetime.removeFinalizer}
 	}
 	end := w.dispatch.Begin()
 	next, err := loop.Run(ctx, s, phases...)
 	after, unwritten := w.reporter.report(ctx, s)
-	end(figures.Success(leaving, s.recorded()), figures.Reasoned(errors.Join(err, unwritten, s.problem())))
+	end(metrics.Success(leaving, s.recorded()), metrics.Reasoned(errors.Join(err, unwritten, s.problem())))
 	if unsaid := errors.Join(slices.DeleteFunc([]error{err, unwritten}, waitqueue.IsBlocked)...); unsaid != nil && ctx.Err() == nil {
 		// These errors are not in the Work's status.
 		log.FromContext(ctx).Error(unsaid, "Work is tried again")
@@ -116,7 +116,7 @@ func causeOf(err error) (waitqueue.Cause, time.Duration) {
 	var b *waitqueue.Blocked
 	var unruled *retention.Fault
 	var owned *owners.Owned
-	var refusal *acting.Refusal
+	var refusal *impersonation.Refusal
 	switch {
 	case errors.As(err, &b):
 		return b.Cause, b.After

@@ -49,7 +49,7 @@ func TestWhatAWorkerFindsWhenItStarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := testParts(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			p.hub = hub
-			all := newWorkers(p, p.options.serves)
+			all := newWorkers(p, p.opts.serves)
 			all.running["eu-1"] = running{worker: all.assemble("eu-1")}
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer queue.ShutDown()

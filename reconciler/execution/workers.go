@@ -25,9 +25,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
+	"github.com/flotilla-io/flotilla/reconciler/execution/cascadeguard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/deletionrecheck"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
-	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
@@ -45,19 +45,19 @@ type parts struct {
 	hub       client.Client
 	connected connections
 	retention retention.Retention
-	recorder  loop.Recorder
-	options   Options
+	events    loop.Recorder
+	opts      Options
 	drifts    *drift.Counter
 	dispatch  *stagemetrics.Stage
 	wrote     *writecache.Cache[*workv1alpha1.Work]
 	delayed   *debounce.Debouncer[client.ObjectKey]
-	returns   lastcopy.Returns
-	woke      lastcopy.Woke // when this process last woke after it was stopped; nil: it never is
+	returns   deletionrecheck.Returns
+	woke      deletionrecheck.Woke // when this process last woke after it was stopped; nil: it never is
 }
 
 // workFinalizer returns the piece that ends Works. In an agent it does not look at bindings, which agents cannot read.
 func (p *parts) workFinalizer() workfinalizer.Finalizer {
-	return workfinalizer.New(p.hub, p.wrote, p.options.Serves == nil)
+	return workfinalizer.New(p.hub, p.wrote, p.opts.Serves == nil)
 }
 
 // elsewhere is what the worker for clusters that are gone needs of the others.
@@ -71,15 +71,15 @@ type elsewhere struct {
 // worker returns a worker for a cluster. It does not run yet.
 func (p *parts) worker(cluster string, others elsewhere) *worker {
 	queue, manifests := waitqueue.New(), manifest.NewCache()
-	applied, pauses := records.New(p.options.Seal), backoff.New(p.options.Clock)
+	applied, pauses := records.New(p.opts.Seal), backoff.New(p.opts.Clock)
 	ends, renames := p.workFinalizer(), &ownermeta.Renames{}
 	asked := owners.New(p.hub, manifests, ends)
-	inspector := drift.New(cluster, p.retention, pauses, p.recorder, p.drifts)
+	inspector := drift.New(cluster, p.retention, pauses, p.events, p.drifts)
 	way := link{cluster: cluster, connected: p.connected}
-	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
-	last := lastcopy.New(p.hub, lastcopy.Options{Bindings: p.options.Serves == nil, Hub: p.options.Hub, Answers: p.options.Answers, Returns: &p.returns, Woke: p.woke, Clock: p.options.Clock})
-	announced, pods := &guard.Announced{}, symptoms.New(p.options.Clock, p.options.Patience)
-	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), last: last, tries: queue.Retries, clock: p.options.Clock}
+	closed := gate{held: func() bool { return p.opts.Hold != nil && p.opts.Hold(cluster) != nil }}
+	last := deletionrecheck.New(p.hub, deletionrecheck.Options{Bindings: p.opts.Serves == nil, Hub: p.opts.Hub, Answers: p.opts.Answers, Returns: &p.returns, Woke: p.woke, Clock: p.opts.Clock})
+	announced, pods := &cascadeguard.Announced{}, symptoms.New(p.opts.Clock, p.opts.PodsDelay)
+	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: cascadeguard.New(p.hub), last: last, tries: queue.Retries, clock: p.opts.Clock}
 	return &worker{
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
 		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced, pods, last},
@@ -88,14 +88,14 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes, last: last},
 		applier: &applier{
 			owners: asked, drift: inspector, gate: closed, pauses: pauses, sending: &owners.Sending{},
-			sender:  &sender{retention: p.retention, owners: asked, clock: p.options.Clock},
+			sender:  &sender{retention: p.retention, owners: asked, clock: p.opts.Clock},
 			faults:  &faults{link: way, tries: queue.Retries, queue: queue},
 			records: applied, renames: renames, releases: &releases{hub: p.hub, queue: queue},
 		},
-		tidier:    &tidier{manifests: manifests, remover: removes},
-		describer: &describer{clock: p.options.Clock, records: applied, symptoms: pods},
+		pruner:    &pruner{manifests: manifests, remover: removes},
+		describer: &describer{clock: p.opts.Clock, records: applied, symptoms: pods},
 		reporter: &reporter{
-			hub: p.hub, wrote: p.wrote, delayed: p.delayed, records: applied, finalizer: ends, recorder: p.recorder, clock: p.options.Clock, announced: announced,
+			hub: p.hub, wrote: p.wrote, delayed: p.delayed, records: applied, finalizer: ends, events: p.events, clock: p.opts.Clock, announced: announced,
 		},
 	}
 }
@@ -181,7 +181,7 @@ func (w *workers) open(ctx context.Context, cluster string) {
 	if w.running[cluster].worker != nil {
 		return
 	}
-	side := w.parts.options.Workers
+	side := w.parts.opts.Workers
 	worker := w.assemble(cluster)
 	runs, err := controller.NewUnmanaged(workerName(cluster), controller.Options{
 		Reconciler:              worker,

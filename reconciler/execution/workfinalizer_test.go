@@ -64,7 +64,7 @@ func TestWhoseBindingGoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwo(t)
-			f.look("a", "b")
+			f.reconcile("a", "b")
 			of := map[string]*workv1alpha2.ResourceBinding{"a": f.bound("a", tc.id), "b": f.bound("b", "b")}
 			if tc.others != "" {
 				w := f.work("a")
@@ -78,9 +78,9 @@ func TestWhoseBindingGoes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f.look("a")
+			f.reconcile("a")
 			got := [2]string{f.state("a")}
-			f.look("a")
+			f.reconcile("a")
 			got[1] = f.state("a")
 			if diff := cmp.Diff(tc.state, got); diff != "" {
 				t.Errorf("the Work (-want +got):\n%s", diff)
@@ -109,7 +109,7 @@ func TestWhoseBindingHasLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwo(t)
-			f.look("a", "b")
+			f.reconcile("a", "b")
 			f.bound("b", "b")
 			b := f.bound("a", "a")
 			w := f.work("a")
@@ -127,7 +127,7 @@ func TestWhoseBindingHasLeft(t *testing.T) {
 			}
 			var got [2]string
 			for i := range got {
-				f.look("a")
+				f.reconcile("a")
 				got[i] = f.state("a")
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,8 +47,9 @@ type Allowance struct {
 	// committed are the names of objects in the trailer, in their order, and misplaced those that the commit has elsewhere.
 	committed []string
 	misplaced map[string]bool
-	// known holds an object for each short name, and alike the short names of several objects.
+	// known holds an object for each short name, all every object, and alike the short names of several objects.
 	known map[string]ID
+	all   []ID
 	alike map[string]bool
 }
 
@@ -98,24 +100,87 @@ func inFull(word string) string {
 // Among returns the allowance with names resolved among these objects. A name without a group that fits several of them
 // allows none.
 func (a Allowance) Among(known ...[]Entry) Allowance {
-	a.known, a.alike = map[string]ID{}, map[string]bool{}
+	a.known, a.alike, a.all = map[string]ID{}, map[string]bool{}, nil
 	for _, entries := range known {
 		for _, e := range entries {
 			name := shortName(e.ID)
 			if other, there := a.known[name]; there && other != e.ID {
 				a.alike[name] = true
 			}
-			a.known[name] = e.ID
+			a.known[name], a.all = e.ID, append(a.all, e.ID)
 		}
 	}
+	a.committed = meant(a, a.committed)
 	return a
+}
+
+// meant returns words of a trailer with those that mean a known object in the form of NameOf.
+func meant(a Allowance, words []string) []string {
+	if len(words) == 0 {
+		return words
+	}
+	names := map[string]string{}
+	for _, id := range a.all {
+		for _, word := range a.spellings(id) {
+			names[word] = a.NameOf(id)
+		}
+	}
+	var out []string
+	for _, word := range words {
+		if name := cmp.Or(names[word], word); !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// spellings returns the words that name an object: as NameOf does and with its group, and as kubectl does, in the plural.
+func (a Allowance) spellings(id ID) []string {
+	var out []string
+	for _, name := range []string{a.NameOf(id), fullName(id)} {
+		out = append(out, name)
+		kind, rest, _ := strings.Cut(name, "/")
+		kind, group, grouped := strings.Cut(kind, ".")
+		for _, many := range plurals(kind) {
+			if grouped {
+				many += "." + group
+			}
+			if word := many + "/" + rest; a.known[word] == (ID{}) { // else it is another object's name
+				out = append(out, word)
+			}
+		}
+	}
+	return out
+}
+
+// plurals are what kinds are called where there are several of them.
+func plurals(kind string) []string {
+	return []string{kind + "s", kind + "es", strings.TrimSuffix(kind, "y") + "ies"}
+}
+
+// Unmeant returns the words of the trailer that name none of the known objects, and none of these.
+func (a Allowance) Unmeant(others []Entry) []string {
+	meant := map[string]bool{}
+	for _, known := range []Allowance{a, Allowance{}.Among(others)} {
+		for _, id := range known.all {
+			for _, word := range known.spellings(id) {
+				meant[word] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(a.committed), func(word string) bool { return meant[word] })
 }
 
 // Lets reports whether an object that is not precious may be deleted: by the revision, or by its name.
 func (a Allowance) Lets(id ID) bool { return a.revision || a.Names(id) }
 
 // Names reports whether the allowance names an object.
-func (a Allowance) Names(id ID) bool { return a.names[a.NameOf(id)] || a.names[fullName(id)] }
+func (a Allowance) Names(id ID) bool { return has(a, a.names, id) }
+
+// has reports whether an object is among words, in one of its spellings.
+func has(a Allowance, words map[string]bool, id ID) bool {
+	return len(words) > 0 && slices.ContainsFunc(a.spellings(id), func(word string) bool { return words[word] })
+}
 
 // NameOf returns the name by which to allow the deletion of an object: "namespace/shop", or, with its group, if other
 // objects have that name: "ingress.networking.k8s.io/shop/web".
@@ -221,7 +286,9 @@ func (a Allowance) unclear(refused, losses []Loss) map[string][]string {
 	clears := map[string]bool{}
 	for _, l := range losses {
 		for _, id := range l.own() {
-			clears[a.NameOf(id)], clears[fullName(id)] = true, true
+			for _, word := range a.spellings(id) {
+				clears[word] = true
+			}
 		}
 	}
 	means := map[string][]string{}
@@ -242,8 +309,8 @@ func (a Allowance) describe(unclear map[string][]string, refused []Loss) []strin
 	var out []string
 	for _, l := range refused {
 		for _, id := range l.own() {
-			if name := a.NameOf(id); (a.misplaced[name] || a.misplaced[fullName(id)]) && !a.Names(id) {
-				out = append(out, name+" (in the message of the commit, but not in its last paragraph, where it counts)")
+			if has(a, a.misplaced, id) && !a.Names(id) {
+				out = append(out, a.NameOf(id)+" (in the message of the commit, but not in its last paragraph, where it counts)")
 			}
 		}
 	}
@@ -269,7 +336,7 @@ func isLike(word string, id ID) bool {
 	return slices.ContainsFunc(parts, func(part string) bool {
 		kind, written, _ := strings.Cut(inFull(part), "/")
 		kind, _, _ = strings.Cut(kind, ".")
-		if kind != own && !slices.Contains([]string{own + "s", own + "es", strings.TrimSuffix(own, "y") + "ies"}, kind) || written == "" {
+		if kind != own && !slices.Contains(plurals(own), kind) || written == "" {
 			return false
 		}
 		return written == name || written == bare || propagation.Nearest(written, []string{name}) != ""

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/running"
 )
 
@@ -61,6 +62,10 @@ type Loss struct {
 	Claims, Kept int
 	// Clusters is, for a Namespace or a CustomResourceDefinition, how many clusters have it and lose it as well.
 	Clusters int
+	// Hosts says that workloads are among what is deleted with a Namespace.
+	Hosts bool
+	// HandedOver says that it is a Kustomization of which others take over all that it applied: nothing is lost with it.
+	HandedOver bool
 }
 
 // String returns a text such as "Namespace/shop with 82 objects".
@@ -199,8 +204,37 @@ func (e *Refusal) Error() string {
 	if e.Ends {
 		became = "they were to change hands, and nobody wants them any more; nothing of that was removed"
 	}
-	return fmt.Sprintf("revision %s would remove %d of %d objects (%s): %s; %scommit %s again, or allow it with %s",
-		e.Revision, len(e.Losses), e.Total, text, became, unclear, them, HowToAllow(e.Allow, e.Trailer))
+	return fmt.Sprintf("revision %s would remove %d of %d objects (%s): %s; %s%scommit %s again, or allow it with %s",
+		e.Revision, len(e.Losses), e.Total, text, became, unclear, e.atOnce(), them, HowToAllow(e.Allow, e.Trailer))
+}
+
+// atOnce says of a Namespace in which something runs that its name in a trailer is not the way to move that: what is not
+// named stays until its replacement is applied. It is empty where nothing runs in one.
+func (e *Refusal) atOnce() string {
+	for _, l := range e.Losses {
+		runs := l.Hosts || slices.ContainsFunc(e.Losses, func(in Loss) bool { return in.ID.Namespace == l.ID.Name && IsWorkload(in.ID) })
+		if l.ID.GroupKind == namespaceKind && runs {
+			return "a Namespace that is allowed by its name goes at once with what runs in it, before a replacement is up: let that come, and be ready, by a commit before; "
+		}
+	}
+	return ""
+}
+
+// Disclaim says of words that they allow nothing, as there is no such object, and takes them off the trailer.
+func (e *Refusal) Disclaim(words []string) {
+	key, names, proposed := strings.Cut(e.Trailer, ": ")
+	if proposed {
+		stay := slices.DeleteFunc(strings.Split(names, ", "), func(name string) bool { return slices.Contains(words, name) })
+		if e.Trailer = ""; len(stay) > 0 {
+			e.Trailer = key + ": " + strings.Join(stay, ", ")
+		}
+	}
+	for _, word := range words {
+		if !slices.ContainsFunc(e.Unclear, func(text string) bool { return strings.HasPrefix(text, word+" ") || strings.HasPrefix(text, word+",") }) {
+			e.Unclear = append(e.Unclear, excerpt.Line(word)+" (there is no such object, or not any more)")
+		}
+	}
+	slices.Sort(e.Unclear)
 }
 
 const namedInRefusal = 3
@@ -222,7 +256,7 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 	spaces := may.spaces(losses)
 	gone := 0
 	for _, l := range losses {
-		if l = may.left(l); may.namesAll(l) || !l.Precious && spaces[l.ID.Namespace] {
+		if l = may.left(l); l.HandedOver || may.namesAll(l) || !l.Precious && spaces[l.ID.Namespace] {
 			continue
 		}
 		if unnamed, gone = append(unnamed, l), gone+1+l.Within; l.Precious {

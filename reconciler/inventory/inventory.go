@@ -104,8 +104,10 @@ func Record(entries []Entry) *kustomizev1.ResourceInventory {
 	return &kustomizev1.ResourceInventory{Entries: refs}
 }
 
-// Drop removes objects from the inventory of a status.
+// Drop removes objects from the inventory of a status, and from what it records as leaving.
 func Drop(status *kustomizev1.KustomizationStatus, ids []ID) {
+	dropped := func(id ID) bool { return slices.Contains(ids, id) }
+	RecordLeaving(status, slices.DeleteFunc(Leaving(*status), dropped), slices.DeleteFunc(Undecided(*status), dropped), true)
 	if status.Inventory == nil {
 		return
 	}

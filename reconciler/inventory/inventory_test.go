@@ -384,12 +384,14 @@ func TestWordsAsPeopleWriteThem(t *testing.T) {
 		says    string // of what was given; empty if all are allowed
 		asks    string
 	}{
-		"as it is proposed":       {trailer: "namespace/shop, persistentvolumeclaim/shop/data, deployment/shop/web, networkpolicy/shop/web"},
-		"in short, and in quotes": {trailer: "`ns/shop`, \"pvc/shop/data\", 'deploy/shop/web', NetworkPolicy/shop/web"},
-		"blanks beside slashes":   {trailer: "namespace / shop, pvc/ shop /data, deployment/shop/web, networkpolicy/shop/web"},
-		"in the plural": {trailer: "namespaces/shop, pvc/shop/data, deployments/shop/web, networkpolicies/shop/web",
-			says: "allowed is deployments/shop/web (did you mean deployment/shop/web?), namespaces/shop (did you mean namespace/shop?), networkpolicies/shop/web (did you mean networkpolicy/shop/web?); ",
-			asks: "persistentvolumeclaim/shop/data, namespace/shop, deployment/shop/web, networkpolicy/shop/web"},
+		"as it is proposed":             {trailer: "namespace/shop, persistentvolumeclaim/shop/data, deployment/shop/web, networkpolicy/shop/web"},
+		"in short, and in quotes":       {trailer: "`ns/shop`, \"pvc/shop/data\", 'deploy/shop/web', NetworkPolicy/shop/web"},
+		"blanks beside slashes":         {trailer: "namespace / shop, pvc/ shop /data, deployment/shop/web, networkpolicy/shop/web"},
+		"in the plural":                 {trailer: "namespaces/shop, pvc/shop/data, deployments/shop/web, networkpolicies/shop/web"},
+		"in the plural, with the group": {trailer: "namespaces/shop, pvc/shop/data, deployments.apps/shop/web, NetworkPolicies.networking.k8s.io/shop/web"},
+		"in the plural, of another group": {trailer: "namespaces/shop, pvc/shop/data, deployments.example.com/shop/web, networkpolicies/shop/web",
+			says: "allowed is deployments.example.com/shop/web (did you mean deployment/shop/web?); ",
+			asks: "namespace/shop, persistentvolumeclaim/shop/data, networkpolicy/shop/web, deployment/shop/web"},
 		"without its namespace": {trailer: "ns/shop, pvc/data, deploy/web, networkpolicy/shop/web",
 			says: "allowed is deployment/web (did you mean deployment/shop/web?), persistentvolumeclaim/data (did you mean persistentvolumeclaim/shop/data?); ",
 			asks: "namespace/shop, networkpolicy/shop/web, persistentvolumeclaim/shop/data, deployment/shop/web"},
@@ -455,6 +457,34 @@ func TestATrailerKeepsWhatTheCommitBeforeAllows(t *testing.T) {
 	}
 }
 
+// TestWordsThatAllowNothing: a word that names no object of any Kustomization of the source is named, and not proposed.
+func TestWordsThatAllowNothing(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e0b7a"
+	own, others := entries("_shop__Namespace"), entries("flux-system_pay-api_kustomize.toolkit.fluxcd.io_Kustomization", "a_web_networking.k8s.io_Ingress", "a_web_example.com_Ingress")
+	for name, tc := range map[string]struct{ trailer, want, unclear string }{
+		"what another one has":           {"kustomization/flux-system/pay-api, pvc/pay/ledger", "kustomization/flux-system/pay-api, namespace/shop", "persistentvolumeclaim/pay/ledger (there is no such object, or not any more)"},
+		"the same, in the plural":        {"kustomizations.kustomize.toolkit.fluxcd.io/flux-system/pay-api", "kustomizations.kustomize.toolkit.fluxcd.io/flux-system/pay-api, namespace/shop", ""},
+		"what several others have":       {"ingress.example.com/a/web", "ingress.example.com/a/web, namespace/shop", ""},
+		"what is misspelt":               {"kustomization/flux-system/pay-apj", "namespace/shop", "kustomization/flux-system/pay-apj (there is no such object, or not any more)"},
+		"what is misspelt, and like own": {"namespace/shp", "namespace/shop", "namespace/shp (did you mean namespace/shop?)"},
+	} {
+		may := inventory.AllowanceOf("", tc.trailer, revision).Among(own)
+		err := inventory.DefaultBrake().Check(9, []inventory.Loss{{ID: own[0].ID, Precious: true}}, may, revision)
+		var refusal *inventory.Refusal
+		if !errors.As(err, &refusal) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		refusal.Disclaim(may.Unmeant(others))
+		if got := strings.TrimPrefix(refusal.Trailer, "Flotilla-Allow-Delete: "); got != tc.want {
+			t.Errorf("%s: it proposes %q, want %q", name, got, tc.want)
+		}
+		if got := strings.Join(refusal.Unclear, "; "); got != tc.unclear {
+			t.Errorf("%s: it says %q, want %q", name, got, tc.unclear)
+		}
+	}
+}
+
 // TestNamesThatFitNoTrailer: no trailer is proposed that would be parsed as something else.
 func TestNamesThatFitNoTrailer(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -489,6 +519,7 @@ func TestWhatGoesAlong(t *testing.T) {
 	claims := func(going, kept int) inventory.Loss {
 		return inventory.Loss{ID: entry("_shop__Namespace", "v1").ID, Within: 9, Precious: true, Claims: going, Kept: kept}
 	}
+	const atOnce = "a Namespace that is allowed by its name goes at once with what runs in it, before a replacement is up: let that come, and be ready, by a commit before; "
 	for name, tc := range map[string]struct {
 		losses  []inventory.Loss
 		wantErr string
@@ -514,9 +545,13 @@ func TestWhatGoesAlong(t *testing.T) {
 			[]inventory.Loss{claims(0, 2)},
 			`revision main@sha1:9f2c4d1e would remove 1 of 20 objects (Namespace/shop with 9 objects: 2 PersistentVolumeClaims (go here; stay in clusters, as their policies preserve them)): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
 		},
+		"one in which something of others runs": {
+			[]inventory.Loss{{ID: entry("_shop__Namespace", "v1").ID, Within: 2, Precious: true, Hosts: true}},
+			`revision main@sha1:9f2c4d1e would remove 1 of 20 objects (Namespace/shop with 2 objects): nothing was applied; ` + atOnce + `commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
+		},
 		"one that is precious": {
 			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("_shop__Namespace", 1, true)},
-			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Namespace/shop with 1 object, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
+			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Namespace/shop with 1 object, Deployment/shop/web): nothing was applied; ` + atOnce + `commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -663,8 +698,8 @@ func TestWhatIsPreciousInAChild(t *testing.T) {
 	const child, data, logs = "kustomization/flux-system/ledger", "persistentvolumeclaim/ledger/data", "persistentvolumeclaim/ledger/logs"
 	id := func(text string) inventory.ID { return entry(text, "v1").ID }
 	space, crd := id("_ledger__Namespace"), id("_books.example.com_apiextensions.k8s.io_CustomResourceDefinition")
-	loss := func(within, runs int, held ...inventory.ID) inventory.Loss {
-		return inventory.Loss{ID: id("flux-system_ledger_kustomize.toolkit.fluxcd.io_Kustomization"), Within: within, Precious: true, Runs: runs, Contained: held}
+	loss := func(within, runs int, precious ...inventory.ID) inventory.Loss {
+		return inventory.Loss{ID: id("flux-system_ledger_kustomize.toolkit.fluxcd.io_Kustomization"), Within: within, Precious: true, Runs: runs, Contained: precious}
 	}
 	keeping := func(l inventory.Loss, preserved ...inventory.ID) inventory.Loss {
 		l.Preserved = preserved

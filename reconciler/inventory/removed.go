@@ -47,7 +47,7 @@ func RemovedBeyond(status kustomizev1.KustomizationStatus) int {
 // RecordRemoved writes what clusters may still hold into the latest outcome of a status, and removes it from all
 // others. If looked is false, it keeps what is recorded. Of many, Kustomizations are named before others, as they prove
 // who applied what else is left; what is not named is counted.
-func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, looked bool) {
+func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, checked bool) {
 	var first, rest []ID
 	for _, id := range removed {
 		if id.GroupKind == kustomizations {
@@ -60,7 +60,7 @@ func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, looked
 	if beyond := Unnamed(removed); beyond > 0 {
 		text += ",+" + strconv.Itoa(beyond)
 	}
-	recordText(status, gitopsv1alpha1.RemovedKey, text, looked)
+	recordText(status, gitopsv1alpha1.RemovedKey, text, checked)
 }
 
 // Leaving returns what left the revision of a Kustomization and has yet to be deleted on the hub, or
@@ -99,9 +99,9 @@ func AllRecorded(ids []ID) bool { return len(ids) < mostRecorded }
 
 // RecordLeaving writes what is leaving, and what of that is undecided, into the latest outcome of a status, and removes
 // it from all others. If looked is false, it keeps what is recorded.
-func RecordLeaving(status *kustomizev1.KustomizationStatus, leaving, undecided []ID, looked bool) {
-	record(status, gitopsv1alpha1.LeavingKey, leaving, looked)
-	record(status, gitopsv1alpha1.UndecidedKey, undecided, looked)
+func RecordLeaving(status *kustomizev1.KustomizationStatus, leaving, undecided []ID, checked bool) {
+	record(status, gitopsv1alpha1.LeavingKey, leaving, checked)
+	record(status, gitopsv1alpha1.UndecidedKey, undecided, checked)
 }
 
 func recorded(status kustomizev1.KustomizationStatus, key string) []ID {
@@ -129,13 +129,13 @@ func texts(ids []ID) string {
 	return strings.Join(out, ",")
 }
 
-func record(status *kustomizev1.KustomizationStatus, key string, ids []ID, looked bool) {
-	recordText(status, key, texts(ids[:min(len(ids), mostRecorded)]), looked)
+func record(status *kustomizev1.KustomizationStatus, key string, ids []ID, checked bool) {
+	recordText(status, key, texts(ids[:min(len(ids), mostRecorded)]), checked)
 }
 
 // recordText writes a text into the latest outcome of a status, and removes it from all others. If looked is false, it
 // moves the text that is recorded.
-func recordText(status *kustomizev1.KustomizationStatus, key, text string, looked bool) {
+func recordText(status *kustomizev1.KustomizationStatus, key, text string, checked bool) {
 	had := ""
 	for _, outcome := range status.History {
 		if had == "" {
@@ -143,7 +143,7 @@ func recordText(status *kustomizev1.KustomizationStatus, key, text string, looke
 		}
 		delete(outcome.Metadata, key)
 	}
-	if !looked {
+	if !checked {
 		text = had
 	}
 	latest := status.History.Latest()

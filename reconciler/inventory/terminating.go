@@ -14,12 +14,14 @@ import (
 // Terminating is an object that left the revisions of a Kustomization and that the control plane is still deleting.
 type Terminating struct {
 	ID ID
-	// UID tells it from a new object of the same name.
+	// UID distinguishes it from a new object of the same name.
 	UID types.UID
 	// Keeps is a text about what keeps it from being gone; empty if that is not known.
 	Keeps string
 	// Nameless says that its name must not be shown, as it contains text from a Secret.
 	Nameless bool
+	// Ahead says that nobody has deleted it yet, and it may still stay: a Kustomization that is being deleted holds it.
+	Ahead bool
 }
 
 // terminating is the recorded form of a Terminating, or, with only More set, of that many that are not named.
@@ -28,6 +30,7 @@ type terminating struct {
 	UID      types.UID `json:"uid,omitempty"`
 	Keeps    string    `json:"keeps,omitempty"`
 	Nameless bool      `json:"nameless,omitempty"`
+	Ahead    bool      `json:"ahead,omitempty"`
 	More     int       `json:"more,omitempty"`
 }
 
@@ -45,7 +48,7 @@ func TerminatingIn(status kustomizev1.KustomizationStatus) (out []Terminating, b
 		case t.ID == "" && t.More > 0:
 			beyond = t.More
 		case err == nil && len(out) < mostRecorded:
-			out = append(out, Terminating{ID: id, UID: t.UID, Keeps: t.Keeps, Nameless: t.Nameless})
+			out = append(out, Terminating{ID: id, UID: t.UID, Keeps: t.Keeps, Nameless: t.Nameless, Ahead: t.Ahead})
 		}
 	}
 	return out, beyond
@@ -53,21 +56,21 @@ func TerminatingIn(status kustomizev1.KustomizationStatus) (out []Terminating, b
 
 // RecordTerminating writes what is being deleted into the latest outcome of a status, and removes it from all others.
 // If looked is false, it keeps what is recorded. Of many, at least one of each kind is named.
-func RecordTerminating(status *kustomizev1.KustomizationStatus, found []Terminating, looked bool) {
+func RecordTerminating(status *kustomizev1.KustomizationStatus, found []Terminating, checked bool) {
 	var recorded []terminating
 	for _, t := range firstOfKinds(found) {
 		if len(recorded) == mostRecorded {
 			recorded = append(recorded, terminating{More: len(found) - mostRecorded})
 			break
 		}
-		recorded = append(recorded, terminating{ID: t.ID.String(), UID: t.UID, Keeps: t.Keeps, Nameless: t.Nameless})
+		recorded = append(recorded, terminating{ID: t.ID.String(), UID: t.UID, Keeps: t.Keeps, Nameless: t.Nameless, Ahead: t.Ahead})
 	}
 	text := ""
 	if len(recorded) > 0 {
 		raw, _ := json.Marshal(recorded) // strings, booleans and numbers can always be encoded
 		text = string(raw)
 	}
-	recordText(status, gitopsv1alpha1.TerminatingKey, text, looked)
+	recordText(status, gitopsv1alpha1.TerminatingKey, text, checked)
 }
 
 // firstOfKinds returns the first of each kind, and then the others.

@@ -58,7 +58,7 @@ func TestMoreThanIsNamed(t *testing.T) {
 
 // TestWhatIsBeingDeletedIsRecorded: by name, with what keeps it, up to a number.
 func TestWhatIsBeingDeletedIsRecorded(t *testing.T) {
-	held := inventory.Terminating{ID: entry("shop_a__ConfigMap", "v1").ID, UID: "u", Keeps: "kept by its finalizers: example.com/hold"}
+	blocked := inventory.Terminating{ID: entry("shop_a__ConfigMap", "v1").ID, UID: "u", Keeps: "kept by its finalizers: example.com/hold"}
 	hidden := inventory.Terminating{ID: entry("shop_key__Secret", "v1").ID, UID: "v", Nameless: true}
 	status := kustomizev1.KustomizationStatus{History: meta.History{{Metadata: map[string]string{"revision": "2"}}, {Metadata: map[string]string{"revision": "1"}}}}
 	got := func() []inventory.Terminating {
@@ -68,12 +68,12 @@ func TestWhatIsBeingDeletedIsRecorded(t *testing.T) {
 		}
 		return found
 	}
-	inventory.RecordTerminating(&status, []inventory.Terminating{held, hidden}, true)
-	if diff := cmp.Diff([]inventory.Terminating{held, hidden}, got()); diff != "" {
+	inventory.RecordTerminating(&status, []inventory.Terminating{blocked, hidden}, true)
+	if diff := cmp.Diff([]inventory.Terminating{blocked, hidden}, got()); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 	inventory.RecordTerminating(&status, nil, false)
-	if diff := cmp.Diff([]inventory.Terminating{held, hidden}, got()); diff != "" {
+	if diff := cmp.Diff([]inventory.Terminating{blocked, hidden}, got()); diff != "" {
 		t.Errorf("while nobody has looked (-want +got):\n%s", diff)
 	}
 	inventory.RecordTerminating(&status, nil, true)

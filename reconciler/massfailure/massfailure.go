@@ -46,14 +46,14 @@ type Reconciler struct {
 }
 
 // New returns the loop. hub reads from a cache.
-func New(hub client.Client, events loop.Recorder, o Options) *Reconciler {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+func New(hub client.Client, events loop.Recorder, opts Options) *Reconciler {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, events: events, opts: o}
+	return &Reconciler{hub: hub, events: events, opts: opts}
 }
 
-// all is the one request: the loss of one cluster is news of the others.
+// all is the one request: the loss of one cluster concerns the others.
 var all = reconcile.Request{NamespacedName: client.ObjectKey{Name: "all"}}
 
 // Register adds the loop to mgr.

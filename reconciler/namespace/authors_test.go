@@ -36,7 +36,7 @@ func TestWhatIsWrittenMeanwhileKeepsItsAuthor(t *testing.T) {
 			return c.Patch(ctx, obj, patch, opts...)
 		},
 	}).Build()
-	look := func() error { // by a loop that has written nothing itself
+	check := func() error { // by a loop that has written nothing itself
 		r := New(hub, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 		_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "shop"}})
 		return err
@@ -49,7 +49,7 @@ func TestWhatIsWrittenMeanwhileKeepsItsAuthor(t *testing.T) {
 		}
 		return &works.Items[0]
 	}
-	if err := look(); err != nil {
+	if err := check(); err != nil {
 		t.Fatal(err)
 	}
 	work := stands()
@@ -64,14 +64,14 @@ func TestWhatIsWrittenMeanwhileKeepsItsAuthor(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := look(); err != nil && !apierrors.IsConflict(err) {
+	if err := check(); err != nil && !apierrors.IsConflict(err) {
 		t.Fatal(err)
 	}
 	if work := stands(); strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), "evil") && work.Annotations[workv1alpha2.AppliedByAnnotation] != alice {
 		t.Errorf("alice's manifest is the control plane's: %v", work.Annotations)
 	}
 	meanwhile = func(context.Context, client.WithWatch) {}
-	if err := look(); err != nil {
+	if err := check(); err != nil {
 		t.Fatal(err)
 	}
 	if work := stands(); strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), "evil") || work.Annotations[workv1alpha2.AppliedByAnnotation] != "" {

@@ -13,11 +13,12 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/selector"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
-// contentChanges passes namespaces on that are new, or whose labels or
+// contentChanges passes namespaces on that are new or gone, or whose labels or
 // annotations changed: members get nothing else of them.
 func contentChanges() predicate.Predicate {
 	return predicate.Funcs{
@@ -25,7 +26,10 @@ func contentChanges() predicate.Predicate {
 			return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 				!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
 		},
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			_, execution := workv1alpha2.ClusterOfExecutionNamespace(e.Object.GetName())
+			return !execution
+		},
 	}
 }
 
@@ -42,8 +46,8 @@ func clusterChanges() predicate.Predicate {
 	}
 }
 
-// workEvents passes Works on that are gone, or that somebody edited. It ends the
-// wait for own writes: what the cache has shown is not missed when it goes.
+// workEvents passes Works on that are gone, or that somebody edited, and at a start those whose namespace was wanted
+// again: it may have gone since. It ends the wait for own writes: what the cache has shown is not missed when it goes.
 func (r *Reconciler) workEvents() predicate.Predicate {
 	seen := func(obj client.Object) {
 		if work, ok := obj.(*workv1alpha1.Work); ok {
@@ -53,7 +57,7 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			seen(e.Object)
-			return false
+			return e.Object.GetAnnotations()[workv1alpha2.WantedAgainAnnotation] != ""
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			seen(e.ObjectNew)
@@ -67,14 +71,14 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 }
 
 // overrides looks at all namespaces where an override counts otherwise that selects some.
-func (r *Reconciler) overrides(ctx context.Context) switching.Listener {
+func (r *Reconciler) overrides(ctx context.Context) revisiongate.Listener {
 	var ending sync.Map // the Kustomizations that end with such an override
 	all := func() {
 		for _, req := range r.all(ctx, nil) {
 			r.inbox.Add(req, false)
 		}
 	}
-	return switching.Listener{
+	return revisiongate.Listener{
 		Override: func(versions ...policyv1alpha1.Override) {
 			if slices.ContainsFunc(versions, selectsNamespaces) {
 				all()

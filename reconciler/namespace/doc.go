@@ -5,5 +5,6 @@
 // them away with it. Namespaces of the control plane, the namespace default,
 // those that are skipped by flag or that carry
 // namespace.karmada.io/skip-auto-propagation stay on the hub. It deletes no
-// Work but one that stands under a former name, and never writes to a member.
+// Work but one that stands under a former name, and never writes to a member. A
+// Work that was to remove a namespace which has come back learns that it stays.
 package namespace

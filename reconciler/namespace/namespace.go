@@ -29,8 +29,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/succession"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
+	"github.com/flotilla-io/flotilla/reconciler/workrename"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -46,7 +47,7 @@ type Options struct {
 	Parallel int
 	// Switches reports what is being switched from one revision to the next, and the overrides
 	// that count; the loop has its own, which knows of no switch, if nil.
-	Switches *switching.Tracker
+	Switches *revisiongate.Tracker
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -58,46 +59,51 @@ const (
 
 // Reconciler writes the Works of namespaces.
 type Reconciler struct {
-	hub     client.Client
-	skip    propagation.SkipRules
-	options Options
+	hub  client.Client
+	skip propagation.SkipRules
+	opts Options
 	// switches has the overrides; waiting are the namespaces of what is being switched.
-	switches *switching.Tracker
-	waiting  *switching.Waiting[reconcile.Request]
+	switches *revisiongate.Tracker
+	waiting  *revisiongate.Waiting[reconcile.Request]
 	inbox    loop.Inbox[reconcile.Request]
 	wrote    *writecache.Cache[*workv1alpha1.Work]
 	// succession renames Works.
-	succession succession.Succession
+	succession workrename.Succession
+	// recalls has what is in members stay there, where it is wanted again.
+	recalls undelete.Recaller
 }
 
 // New returns the loop.
-func New(hub client.Client, o Options) *Reconciler {
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
+func New(hub client.Client, opts Options) *Reconciler {
+	if opts.Workers == 0 {
+		opts.Workers = defaultWorkers
 	}
-	if o.Parallel == 0 {
-		o.Parallel = defaultParallel
+	if opts.Parallel == 0 {
+		opts.Parallel = defaultParallel
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
 	}
 	skip := propagation.DefaultSkipRules()
-	if o.Skip != nil {
-		skip = *o.Skip
+	if opts.Skip != nil {
+		skip = *opts.Skip
 	}
-	wrote := writecache.New[*workv1alpha1.Work](o.Clock)
-	r := &Reconciler{hub: hub, skip: skip, options: o, switches: o.Switches, wrote: wrote, succession: succession.New(hub, wrote)}
+	wrote := writecache.New[*workv1alpha1.Work](opts.Clock)
+	r := &Reconciler{
+		hub: hub, skip: skip, opts: opts, switches: opts.Switches, wrote: wrote,
+		succession: workrename.New(hub, wrote), recalls: undelete.Recaller{Hub: hub, Written: wrote},
+	}
 	if r.switches == nil {
-		r.switches = switching.New(hub, nil)
+		r.switches = revisiongate.New(hub, nil)
 	}
-	r.waiting = switching.NewWaiting(r.switches, func(req reconcile.Request) { r.inbox.Add(req, false) })
+	r.waiting = revisiongate.NewWaiting(r.switches, func(req reconcile.Request) { r.inbox.Add(req, false) })
 	return r
 }
 
 // Register adds the loop to mgr.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	r.switches.Listen(r.overrides(ctx))
-	if r.options.Switches == nil {
+	if r.opts.Switches == nil {
 		if err := r.switches.Register(ctx, mgr.GetCache(), false); err != nil {
 			return err
 		}
@@ -105,11 +111,11 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &corev1.Namespace{}, handler.OnlyControllerOwner())
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("namespace").
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.affected), builder.WithPredicates(contentChanges())).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(clusterChanges())).
 		WatchesRawSource(&r.inbox).
-		WatchesRawSource(switching.Synced[reconcile.Request]{Of: r.switches}).
+		WatchesRawSource(revisiongate.Synced[reconcile.Request]{Of: r.switches}).
 		Watches(&workv1alpha1.Work{}, owned, builder.WithPredicates(r.workEvents())).
 		Complete(r)
 	if err != nil {
@@ -143,37 +149,59 @@ func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Reque
 	return out
 }
 
+// state is one pass about one namespace.
+type state struct {
+	req       reconcile.Request
+	namespace *corev1.Namespace
+	// plans are what every cluster should hold of it.
+	plans []plan.WorkPlan
+}
+
 // Reconcile makes the Works of one namespace what they should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	namespace := &corev1.Namespace{}
-	if err := r.hub.Get(ctx, req.NamespacedName, namespace); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	s := state{req: req}
+	return loop.Result(loop.Run(ctx, &s, r.read, r.plan, r.dispatch))
+}
+
+// read reads the namespace. It ends the pass for one that is gone, or is to be in no member.
+func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
+	s.namespace = &corev1.Namespace{}
+	err := r.hub.Get(ctx, s.req.NamespacedName, s.namespace)
+	if apierrors.IsNotFound(err) {
+		return loop.Next{Done: true}, r.letGo(ctx, s.req.Name)
 	}
-	if !namespace.DeletionTimestamp.IsZero() || !plan.SyncsNamespace(namespace, r.skip) {
-		return reconcile.Result{}, nil
-	}
-	overrides, owner, known := r.counting(namespace)
-	if !known {
-		r.waiting.Add(owner, req, func() bool { _, _, known := r.counting(namespace); return !known })
-		return reconcile.Result{}, nil
-	}
-	plans, err := r.plans(ctx, namespace, overrides)
 	if err != nil {
-		return reconcile.Result{}, err
+		return loop.Next{}, fmt.Errorf("read namespace %s: %w", s.req.Name, err)
 	}
-	failed := make([]error, len(plans))
+	return loop.Next{Done: !s.namespace.DeletionTimestamp.IsZero() || !plan.SyncsNamespace(s.namespace, r.skip)}, nil
+}
+
+// plan finds out what clusters should hold, unless that is being switched: its end enqueues the namespace.
+func (r *Reconciler) plan(ctx context.Context, s *state) (_ loop.Next, err error) {
+	overrides, owner, known := r.counting(s.namespace)
+	if !known {
+		r.waiting.Add(owner, s.req, func() bool { _, _, known := r.counting(s.namespace); return !known })
+		return loop.Next{Done: true}, nil
+	}
+	s.plans, err = r.plans(ctx, s.namespace, overrides)
+	return loop.Next{}, err
+}
+
+// dispatch writes the Works that differ from their plans.
+func (r *Reconciler) dispatch(ctx context.Context, s *state) (loop.Next, error) {
+	failed := make([]error, len(s.plans))
 	group := errgroup.Group{}
-	group.SetLimit(r.options.Parallel)
-	for i := range plans {
+	group.SetLimit(r.opts.Parallel)
+	for i := range s.plans {
 		group.Go(func() error {
-			if failed[i] = r.bring(ctx, plans[i]); failed[i] == nil {
-				failed[i] = r.succession.Rename(ctx, plans[i].Work, workv1alpha2.FormerWorkName("Namespace", namespace.Name, ""))
+			if failed[i] = r.bring(ctx, s.plans[i]); failed[i] == nil {
+				failed[i] = r.succession.Rename(ctx, s.plans[i].Work, workv1alpha2.FormerWorkName("Namespace", s.namespace.Name, ""))
 			}
 			return nil // one cluster's fault stops no other
 		})
 	}
 	_ = group.Wait() // always nil: the errors are in failed
-	return reconcile.Result{}, errors.Join(failed...)
+	return loop.Next{}, errors.Join(failed...)
 }
 
 // counting returns the overrides that count for a namespace; known is false while owner is being switched,
@@ -183,6 +211,29 @@ func (r *Reconciler) counting(namespace *corev1.Namespace) (overrides []policyv1
 		return nil, owner, false
 	}
 	return r.switches.Overrides(resourceOf(namespace))
+}
+
+// letGo has members remove a namespace that is gone from the hub, also those that could not remove it yet when it
+// had come back meanwhile.
+func (r *Reconciler) letGo(ctx context.Context, namespace string) error {
+	var clusters clusterv1alpha1.ClusterList
+	if err := r.hub.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list clusters: %w", err)
+	}
+	var failed []error
+	for i := range clusters.Items {
+		key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(clusters.Items[i].Name), Name: workv1alpha2.WorkName("Namespace", namespace, "")}
+		cached := &workv1alpha1.Work{}
+		err := r.hub.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			failed = append(failed, fmt.Errorf("read the work %s: %w", key, err))
+			continue
+		}
+		if work, found := r.wrote.Latest(key, cached, err == nil); found && !work.DeletionTimestamp.IsZero() {
+			failed = append(failed, r.recalls.LetGo(ctx, work))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // plans returns what every cluster should hold of the namespace. A cluster whose
@@ -241,7 +292,7 @@ func (r *Reconciler) bring(ctx context.Context, planned plan.WorkPlan) error {
 		return r.create(ctx, planned)
 	}
 	if !current.DeletionTimestamp.IsZero() {
-		return r.recall(ctx, current) // its end brings the namespace back
+		return r.recalls.Keep(ctx, current) // what is in it may be what it is to hold; the Work's end brings the namespace back
 	}
 	desired, changed := merged(current, planned.Work)
 	if !changed {
@@ -255,28 +306,6 @@ func (r *Reconciler) bring(ctx context.Context, planned plan.WorkPlan) error {
 	}
 	r.wrote.Wrote(desired)
 	log.FromContext(ctx).Info("Changed the work of a namespace", "cluster", planned.Cluster)
-	return nil
-}
-
-// recall has a Work that is being deleted leave the namespace where it is: it was made
-// anew meanwhile, and what is in it may be what it is to hold.
-func (r *Reconciler) recall(ctx context.Context, leaving *workv1alpha1.Work) error {
-	if leaving.Annotations[workv1alpha2.WantedAgainAnnotation] == "true" {
-		return nil
-	}
-	recalled := leaving.DeepCopy()
-	if recalled.Annotations == nil {
-		recalled.Annotations = map[string]string{}
-	}
-	recalled.Annotations[workv1alpha2.WantedAgainAnnotation] = "true"
-	if err := r.hub.Patch(ctx, recalled, client.MergeFrom(leaving)); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("recall the work %s: %w", client.ObjectKeyFromObject(leaving), err)
-	}
-	r.wrote.Wrote(recalled)
-	log.FromContext(ctx).Info("The namespace is wanted again: its work leaves it in place", "work", client.ObjectKeyFromObject(leaving))
 	return nil
 }
 

@@ -27,7 +27,7 @@ func shop(t *testing.T) (client.Client, *Reconciler, func() []workv1alpha1.Work)
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "n"}},
 	).Build()
 	r := New(hub, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
-	look := func() []workv1alpha1.Work {
+	read := func() []workv1alpha1.Work {
 		t.Helper()
 		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "shop"}}); err != nil {
 			t.Fatal(err)
@@ -38,29 +38,53 @@ func shop(t *testing.T) (client.Client, *Reconciler, func() []workv1alpha1.Work)
 		}
 		return works.Items
 	}
-	return hub, r, look
+	return hub, r, read
 }
 
 // TestANamespaceThatIsMadeAnew: the Work that was to remove it learns that it is wanted
 // again, once.
 func TestANamespaceThatIsMadeAnew(t *testing.T) {
-	hub, _, look := shop(t)
-	leaving := look()[0]
+	hub, _, read := shop(t)
+	leaving := read()[0]
 	if err := hub.Delete(t.Context(), &leaving); err != nil {
 		t.Fatal(err)
 	}
-	reported := look()[0]
+	reported := read()[0]
 	if reported.Annotations[workv1alpha2.WantedAgainAnnotation] != "true" || reported.DeletionTimestamp.IsZero() {
 		t.Errorf("the Work: %v", reported.ObjectMeta)
 	}
-	if again := look()[0]; again.ResourceVersion != reported.ResourceVersion {
+	if again := read()[0]; again.ResourceVersion != reported.ResourceVersion {
 		t.Error("it is told twice")
 	}
 }
 
-func TestAWorkThatIsRemovedSoonAfterItWasMadeIsMadeAgain(t *testing.T) {
+// TestANamespaceThatGoesOnceMore: what was to stay for one that has come back goes when that goes as well, also where
+// nobody was looking when it did.
+func TestANamespaceThatGoesOnceMore(t *testing.T) {
 	hub, r, look := shop(t)
-	works := look()
+	leaving := look()[0]
+	if err := hub.Delete(t.Context(), &leaving); err != nil {
+		t.Fatal(err)
+	}
+	recalled := look()[0]
+	if !r.workEvents().Create(event.CreateEvent{Object: &recalled}) {
+		t.Error("a start does not look at a namespace that was wanted again")
+	}
+	gone := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	if err := hub.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if !contentChanges().Delete(event.DeleteEvent{Object: gone}) {
+		t.Error("the end of a namespace is not looked into")
+	}
+	if work := look()[0]; work.Annotations[workv1alpha2.WantedAgainAnnotation] != "" || work.DeletionTimestamp.IsZero() {
+		t.Errorf("the Work once its namespace is gone: %v", work.ObjectMeta)
+	}
+}
+
+func TestAWorkThatIsRemovedSoonAfterItWasMadeIsMadeAgain(t *testing.T) {
+	hub, r, read := shop(t)
+	works := read()
 	if len(works) != 1 {
 		t.Fatalf("works: %v", works)
 	}
@@ -75,7 +99,7 @@ func TestAWorkThatIsRemovedSoonAfterItWasMadeIsMadeAgain(t *testing.T) {
 	if !r.workEvents().Delete(event.DeleteEvent{Object: &works[0]}) {
 		t.Error("a loss is not looked into")
 	}
-	if works := look(); len(works) != 1 {
+	if works := read(); len(works) != 1 {
 		t.Errorf("works after the loss: %v", works)
 	}
 }

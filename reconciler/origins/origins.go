@@ -133,12 +133,12 @@ func ofExternalArtifact(e *sourcev1.ExternalArtifact) Facts {
 		return out
 	}
 	out.URL = a.URL
-	said := e.Annotations[gitopsv1alpha1.FetchedAnnotation]
-	if said == a.Digest {
+	noted := e.Annotations[gitopsv1alpha1.FetchedAnnotation]
+	if noted == a.Digest {
 		return out
 	}
 	artifact := fmt.Sprintf("the artifact of %s of ExternalArtifact %s/%s", a.Revision, e.Namespace, e.Name)
-	if why, failed := strings.CutPrefix(said, a.Digest+": "); failed {
+	if why, failed := strings.CutPrefix(noted, a.Digest+": "); failed {
 		out.Unverified = artifact + " was not fetched: " + excerpt.Line(why)
 	} else {
 		out.Fetching, out.Unverified = true, artifact+" is being fetched"

@@ -19,15 +19,15 @@ import (
 // before it counts as done.
 const soon = 100 * time.Millisecond
 
-// parted are the claims that their Works have just left in their clusters: these are reported without the grace period. It
+// released are the claims that their Works have just left in their clusters: these are reported without the grace period. It
 // is safe for use by several goroutines.
-type parted struct {
+type released struct {
 	mu        sync.Mutex
 	byCluster map[string]map[policy.ID]bool
 }
 
 // from records a Work that is gone, and reports whether it has left a claim.
-func (p *parted) from(w *workv1alpha1.Work) bool {
+func (p *released) from(w *workv1alpha1.Work) bool {
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 	if _, carried := volumes.Carried(w); !ok || !carried || volumes.Released(w) {
 		return false
@@ -48,7 +48,7 @@ func (p *parted) from(w *workv1alpha1.Work) bool {
 }
 
 // take returns the claims of a cluster, and forgets them.
-func (p *parted) take(cluster string) map[policy.ID]bool {
+func (p *released) take(cluster string) map[policy.ID]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := p.byCluster[cluster]

@@ -2,7 +2,6 @@ package orphans
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,7 +28,6 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
@@ -66,11 +63,11 @@ type Reconciler struct {
 	hub      client.Client
 	live     client.Reader
 	registry *members.Registry
-	recorder loop.Recorder
-	options  Options
+	events   loop.Recorder
+	opts     Options
 	count    *prometheus.GaugeVec // by cluster
 	renamed  renamed
-	parted   parted
+	released released
 
 	mu       sync.Mutex
 	queue    queue                          // nil until the workers run
@@ -85,17 +82,17 @@ type since struct {
 
 // New returns the loop, as a handler of the events of the registry's members. hub
 // reads from a cache, live from the control plane itself.
-func New(hub client.Client, live client.Reader, registry *members.Registry, recorder loop.Recorder, o Options) *Reconciler {
-	if o.Grace == 0 {
-		o.Grace = defaultGrace
+func New(hub client.Client, live client.Reader, registry *members.Registry, events loop.Recorder, opts Options) *Reconciler {
+	if opts.Grace == 0 {
+		opts.Grace = defaultGrace
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
 	}
 	r := &Reconciler{
-		hub: hub, live: live, registry: registry, recorder: recorder, options: o, count: newFound(o.Metrics), suspects: map[string]map[policy.ID]since{},
-		renamed: renamed{seen: map[string]look{}},
-		parted:  parted{byCluster: map[string]map[policy.ID]bool{}},
+		hub: hub, live: live, registry: registry, events: events, opts: opts, count: newFound(opts.Metrics), suspects: map[string]map[policy.ID]since{},
+		renamed:  renamed{seen: map[string]listing{}},
+		released: released{byCluster: map[string]map[policy.ID]bool{}},
 	}
 	registry.Handle(r)
 	return r
@@ -127,7 +124,7 @@ func (r *Reconciler) attach(_ context.Context, q queue) error {
 }
 
 // sweepSoon sweeps a cluster once changes there have ended.
-func (r *Reconciler) sweepSoon(cluster string) { r.sweepAfter(cluster, r.options.Grace) }
+func (r *Reconciler) sweepSoon(cluster string) { r.sweepAfter(cluster, r.opts.Grace) }
 
 func (r *Reconciler) sweepAfter(cluster string, after time.Duration) {
 	r.mu.Lock()
@@ -146,8 +143,8 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 			if e.ObjectOld.Annotations[clusterv1alpha1.OrphansAnnotation] != e.ObjectNew.Annotations[clusterv1alpha1.OrphansAnnotation] {
 				r.sweepSoon(e.ObjectNew.Name)
 			}
-			if c := found(e.ObjectNew); r.options.Own == "" && c != nil && found(e.ObjectOld) == nil {
-				r.recorder.Event(e.ObjectNew, corev1.EventTypeWarning, clusterv1alpha1.ClusterConditionOrphansFound, c.Message)
+			if c := found(e.ObjectNew); r.opts.Own == "" && c != nil && found(e.ObjectOld) == nil {
+				r.events.Event(e.ObjectNew, corev1.EventTypeWarning, clusterv1alpha1.ClusterConditionOrphansFound, c.Message)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], _ queue) {
@@ -159,7 +156,7 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 // workEvents looks at the cluster of a Work that is gone or asks for something else
 // than before.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, reconcile.Request] {
-	look := func(w *workv1alpha1.Work) {
+	enqueue := func(w *workv1alpha1.Work) {
 		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
 			r.sweepSoon(cluster)
 		}
@@ -167,16 +164,16 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], _ queue) {
 			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(e.Object.Namespace); ok && some(r, cluster) {
-				look(e.Object) // the object that it names may exist already, without a change that follows
+				enqueue(e.Object) // the object that it names may exist already, without a change that follows
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], _ queue) {
 			if e.ObjectOld.Generation != e.ObjectNew.Generation && len(e.ObjectNew.Spec.Workload.Manifests) != 1 {
-				look(e.ObjectNew)
+				enqueue(e.ObjectNew)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], _ queue) {
-			if look(e.Object); r.parted.from(e.Object) {
+			if enqueue(e.Object); r.released.from(e.Object) {
 				cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(e.Object.Namespace)
 				r.sweepAfter(cluster, soon)
 			}
@@ -216,7 +213,7 @@ var _ members.Handler = (*Reconciler)(nil)
 // forget drops what is known of a cluster.
 func (r *Reconciler) forget(cluster string) {
 	r.renamed.forget(cluster)
-	r.parted.take(cluster)
+	r.released.take(cluster)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.suspects, cluster)
@@ -226,56 +223,58 @@ func (r *Reconciler) forget(cluster string) {
 // volumeClaimKind is that of what holds data.
 var volumeClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 
-// Reconcile finds the orphans of one cluster.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	c := &clusterv1alpha1.Cluster{}
-	if err := r.hub.Get(ctx, req.NamespacedName, c); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if !c.DeletionTimestamp.IsZero() || !r.serves(c) {
-		return reconcile.Result{}, nil
-	}
-	member, ok := r.registry.Get(c.Name)
-	if !ok {
-		return reconcile.Result{}, nil // what was known stays; the loop is called when the member is back
-	}
-	if member.Proven() {
-		if err := r.renamed.find(ctx, c.Name, member, r.options.held(c.Name)); err != nil {
-			log.FromContext(ctx).Info("What was left is looked for again later", "cluster", c.Name, "why", err.Error())
-			defer r.sweepAfter(c.Name, seldom)
-		}
-	}
-	if was := found(c); was != nil && policy.NamesVolumeClaims(was.Message) {
-		// After a restart no Work need name their kind, and what is not watched would be called gone.
-		if _, presence := member.Read(volumeClaimKind, types.NamespacedName{}); presence == members.Unknown {
-			return reconcile.Result{}, nil // Synced brings it back
-		}
-	}
-	s, err := r.sweep(ctx, c.Name, member)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	kept := r.kept(c, s)
-	if c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && kept == policy.KeptByPolicy {
-		err = r.remove(ctx, c.Name, member, s)
-	}
-	err = errors.Join(err, r.report(ctx, c, s.found(), kept))
-	if errors.Is(err, hub.ErrAway) || apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: r.options.Grace}, nil
-	}
-	if err == nil && s.waiting {
-		return reconcile.Result{RequeueAfter: r.options.Grace}, nil
-	}
-	if err == nil && s.lent {
-		return reconcile.Result{RequeueAfter: seldom}, nil
-	}
-	return reconcile.Result{}, err
+// state is what the phases pass on.
+type state struct {
+	key     client.ObjectKey
+	cluster *clusterv1alpha1.Cluster
+	member  *members.Member
+	swept   sweep
+	// kept is why orphans stay that the cluster's policy would have removed.
+	kept policy.Kept
+	// unremoved is the error of the removal: what is left is reported all the same.
+	unremoved error
 }
 
-// kept says why orphans stay that the cluster's policy would have removed.
-func (r *Reconciler) kept(c *clusterv1alpha1.Cluster, s *sweep) policy.Kept {
+// Reconcile finds the orphans of one cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return loop.Result(loop.Run(ctx, &state{key: req.NamespacedName}, r.read, r.watch, r.sweep, r.remove, r.report))
+}
+
+// read reads the cluster and finds its member.
+func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
+	c := &clusterv1alpha1.Cluster{}
+	if err := r.hub.Get(ctx, s.key, c); err != nil {
+		return loop.Next{Done: true}, client.IgnoreNotFound(err)
+	}
+	if !c.DeletionTimestamp.IsZero() || !r.serves(c) {
+		return loop.Next{Done: true}, nil
+	}
+	member, ok := r.registry.Get(c.Name)
+	s.cluster, s.member = c, member
+	return loop.Next{Done: !ok}, nil // without the member, what was known stays; the loop is called when it is back
+}
+
+// watch has the kinds watched that no Work need name, and waits until those are that the status is about.
+func (r *Reconciler) watch(ctx context.Context, s *state) (loop.Next, error) {
+	if s.member.Proven() {
+		if err := r.renamed.find(ctx, s.cluster.Name, s.member, r.opts.held(s.cluster.Name)); err != nil {
+			log.FromContext(ctx).Info("What was left is looked for again later", "cluster", s.cluster.Name, "why", err.Error())
+			r.sweepAfter(s.cluster.Name, seldom)
+		}
+	}
+	if was := found(s.cluster); was != nil && policy.NamesVolumeClaims(was.Message) {
+		// After a restart no Work need name their kind, and what is not watched would be called gone.
+		if _, presence := s.member.Read(volumeClaimKind, types.NamespacedName{}); presence == members.Unknown {
+			return loop.Next{Done: true}, nil // Synced brings it back
+		}
+	}
+	return loop.Next{}, nil
+}
+
+// kept returns why orphans stay that the cluster's policy would have removed.
+func (opts *Options) kept(c *clusterv1alpha1.Cluster, s *sweep) policy.Kept {
 	switch {
-	case r.options.held(c.Name):
+	case opts.held(c.Name):
 		return policy.KeptAsHeld
 	case c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && len(s.certain) > 0 && policy.Brakes(len(s.certain), s.managed):
 		return policy.KeptAsMany
@@ -296,13 +295,13 @@ func (r *Reconciler) Wake() {
 }
 
 // held reports whether nothing is removed from a cluster, as the store was set back.
-func (o *Options) held(cluster string) bool {
-	return o.Hold != nil && o.Hold(cluster) != nil
+func (opts *Options) held(cluster string) bool {
+	return opts.Hold != nil && opts.Hold(cluster) != nil
 }
 
 func (r *Reconciler) serves(c *clusterv1alpha1.Cluster) bool {
-	if r.options.Own != "" {
-		return c.Name == r.options.Own
+	if r.opts.Own != "" {
+		return c.Name == r.opts.Own
 	}
 	return c.Spec.SyncMode == clusterv1alpha1.Push
 }

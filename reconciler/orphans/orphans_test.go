@@ -329,13 +329,13 @@ func TestAnOrphanThatAFinalizerHolds(t *testing.T) {
 	f.check(f.edge.Delete(t.Context(), configMap("lost")))
 	f.start()
 	f.lose("east", "lost")
-	const held = "1 object that no Work names: ConfigMap shop/lost (being deleted)"
-	f.says(held)
+	const leaving = "1 object that no Work names: ConfigMap shop/lost (being deleted)"
+	f.says(leaving)
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
 	f.check(f.hub.Hub.Patch(t.Context(), c, client.RawPatch("application/merge-patch+json",
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.OrphansAnnotation, clusterv1alpha1.OrphansDelete))))
 	f.hub.QuietRevision(t)
-	f.says(held)
+	f.says(leaving)
 	stays, err := join.Stays(t.Context(), at.Config, "east", f.identity())
 	if want := []string{"ConfigMap shop/lost (being deleted, kept by its finalizers: example.com/hold)"}; err != nil || !slices.Contains(stays.Titles, want[0]) {
 		t.Errorf("what stays: %v, %v; want %v among it", stays.Titles, err, want)

@@ -22,11 +22,11 @@ const allKinds = time.Minute
 // does not know that was set back: no Work need name these.
 type renamed struct {
 	mu   sync.Mutex
-	seen map[string]look // by cluster
+	seen map[string]listing // by cluster
 }
 
-// look is one through all kinds of a member; with held, for what the store has lost.
-type look struct {
+// listing is one of all kinds of a member; with held, for what the store has lost.
+type listing struct {
 	at   *members.Member
 	held bool
 }
@@ -54,7 +54,7 @@ func (r *renamed) find(ctx context.Context, cluster string, member *members.Memb
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen[cluster] = look{member, held}
+	r.seen[cluster] = listing{member, held}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,8 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	policy "github.com/flotilla-io/flotilla/policies/orphans"
@@ -31,7 +34,7 @@ type orphan struct {
 	uid  types.UID
 }
 
-// sweep is what one look at a cluster found.
+// sweep is what is in a cluster.
 type sweep struct {
 	// managed counts all objects that are managed.
 	managed int
@@ -50,47 +53,47 @@ func (s *sweep) found() []policy.Object {
 	return out
 }
 
-// sweep looks through what the member's watches have seen.
-func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.Member) (*sweep, error) {
-	standing, out := member.Standing(), &sweep{}
+// sweep finds the orphans among what the member's watches have seen.
+func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
+	cluster, standing, out := s.cluster.Name, s.member.Standing(), &s.swept
 	ours := sync.OnceValues(func() (policy.Asked, error) { return asked(ctx, r.hub, cluster) })
 	now := map[policy.ID]orphan{}
 	var fault error
-	members.Each(member, func(kind schema.GroupVersionKind, o *members.Observed) {
+	members.Each(s.member, func(kind schema.GroupVersionKind, o *members.Observed) {
 		found := orphan{Object: objectOf(kind, o), kind: kind, uid: o.UID}
 		if out.managed++; !found.Suspect(cluster, standing) {
 			return
 		}
 		// The cache is enough to let something live; before anything is deleted the server is asked.
-		named, err := r.named(ctx, r.hub, cluster, &found.Object, client.UnsafeDisableDeepCopy)
+		wanted, err := named(ctx, r.hub, r.opts.Own, cluster, &found.Object, client.UnsafeDisableDeepCopy)
 		elsewhere := found.Elsewhere(cluster)
-		if err == nil && !named && elsewhere {
+		if err == nil && !wanted && elsewhere {
 			var here policy.Asked
 			here, err = ours()
-			named = here.Has(found.ID)
+			wanted = here.Has(found.ID)
 		}
-		out.lent = out.lent || named && elsewhere
+		out.lent = out.lent || wanted && elsewhere
 		fault = errors.Join(fault, err)
-		if err == nil && !named {
+		if err == nil && !wanted {
 			now[found.ID] = found
 		}
 	})
 	if fault != nil { // half a sweep would forget since when the others are suspected
-		return nil, fault
+		return loop.Next{}, fault
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, kept, parted := r.suspects[cluster], map[policy.ID]since{}, r.parted.take(cluster)
+	before, kept, onPurpose := r.suspects[cluster], map[policy.ID]since{}, r.released.take(cluster)
 	for id, o := range now {
 		first := before[id]
 		if first.uid != o.uid { // recreated under the same name: its grace period begins again
-			first = since{uid: o.uid, at: r.options.Clock.Now()}
+			first = since{uid: o.uid, at: r.opts.Clock.Now()}
 		}
-		if parted[id] {
+		if onPurpose[id] {
 			first.at = time.Time{} // it was left on purpose, so that there is no grace period
 		}
 		kept[id] = first
-		if r.options.Clock.Since(first.at) >= r.options.Grace {
+		if r.opts.Clock.Since(first.at) >= r.opts.Grace {
 			out.certain = append(out.certain, o)
 		} else {
 			out.waiting = true
@@ -100,7 +103,8 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 		delete(r.suspects, cluster)
 	}
 	slices.SortFunc(out.certain, func(a, b orphan) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
-	return out, nil
+	s.kept = r.opts.kept(s.cluster, out)
+	return loop.Next{}, nil
 }
 
 func objectOf(kind schema.GroupVersionKind, o *members.Observed) policy.Object {
@@ -111,10 +115,10 @@ func objectOf(kind schema.GroupVersionKind, o *members.Observed) policy.Object {
 }
 
 // named reports whether a Work that an object may mean asks for it. An agent sees the Works of
-// its own cluster alone.
-func (r *Reconciler) named(ctx context.Context, reader client.Reader, cluster string, o *policy.Object, opts ...client.GetOption) (bool, error) {
+// its own cluster alone; own is that, empty where there is no agent.
+func named(ctx context.Context, reader client.Reader, own, cluster string, o *policy.Object, opts ...client.GetOption) (bool, error) {
 	for key := range o.Works(cluster) {
-		if r.options.Own != "" && key.Namespace != workv1alpha2.ExecutionNamespace(r.options.Own) {
+		if own != "" && key.Namespace != workv1alpha2.ExecutionNamespace(own) {
 			continue
 		}
 		work := &workv1alpha1.Work{}
@@ -142,29 +146,33 @@ func asked(ctx context.Context, hub client.Reader, cluster string) (policy.Asked
 	return out, nil
 }
 
-// remove deletes orphans, where live reads of the control plane and the member
+// remove deletes orphans, if the cluster's policy says so, where live reads of the control plane and the member
 // confirm them; what is gone is not reported any more.
-func (r *Reconciler) remove(ctx context.Context, cluster string, member *members.Member, s *sweep) error {
+func (r *Reconciler) remove(ctx context.Context, s *state) (loop.Next, error) {
+	if s.cluster.Annotations[clusterv1alpha1.OrphansAnnotation] != clusterv1alpha1.OrphansDelete || s.kept != policy.KeptByPolicy {
+		return loop.Next{}, nil
+	}
 	var left []orphan
 	var faults []error
-	for _, o := range s.certain {
-		if o.Leaving || !policy.ByPolicy(o.ID) || r.options.Own != "" && o.Elsewhere(cluster) { // an agent does not see who else asks for it
+	for _, o := range s.swept.certain {
+		if o.Leaving || !policy.ByPolicy(o.ID) || r.opts.Own != "" && o.Elsewhere(s.cluster.Name) { // an agent does not see who else asks for it
 			left = append(left, o)
 			continue
 		}
-		if err := r.removeOne(ctx, cluster, member, &o); err != nil {
+		wanted, err := named(ctx, r.live, r.opts.Own, s.cluster.Name, &o.Object)
+		if err == nil && !wanted {
+			err = removeOne(ctx, s.cluster.Name, s.member, &o)
+		}
+		if err != nil {
 			left, faults = append(left, o), append(faults, fmt.Errorf("remove %s, which no Work names: %w", o.ID, err))
 		}
 	}
-	s.certain = left
-	return errors.Join(faults...)
+	s.swept.certain, s.unremoved = left, errors.Join(faults...)
+	return loop.Next{}, nil
 }
 
-func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *members.Member, o *orphan) error {
-	named, err := r.named(ctx, r.live, cluster, &o.Object)
-	if err != nil || named {
-		return err
-	}
+// removeOne deletes an orphan, if the member's server has it as it was seen.
+func removeOne(ctx context.Context, cluster string, member *members.Member, o *orphan) error {
 	live, err := member.Get(ctx, o.kind, o.NamespacedName)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -180,22 +188,39 @@ func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *memb
 	return nil
 }
 
-// report writes the condition, if it says something else than before.
-func (r *Reconciler) report(ctx context.Context, c *clusterv1alpha1.Cluster, found []policy.Object, kept policy.Kept) error {
+// report writes the conditions, and decides when to sweep again.
+func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
+	err := errors.Join(s.unremoved, r.write(ctx, s.cluster, s.swept.found(), s.kept))
+	switch {
+	case errors.Is(err, hub.ErrAway) || apierrors.IsConflict(err):
+		return loop.Next{After: r.opts.Grace}, nil
+	case err != nil:
+		return loop.Next{}, err
+	case s.swept.waiting:
+		return loop.Next{After: r.opts.Grace}, nil
+	case s.swept.lent:
+		return loop.Next{After: seldom}, nil
+	default:
+		return loop.Next{}, nil
+	}
+}
+
+// write writes the conditions, if they say something else than before.
+func (r *Reconciler) write(ctx context.Context, c *clusterv1alpha1.Cluster, found []policy.Object, kept policy.Kept) error {
 	if len(found) == 0 {
 		r.count.DeleteLabelValues(c.Name)
 	} else {
 		r.count.WithLabelValues(c.Name).Set(float64(len(found)))
 	}
 	updated := c.DeepCopy()
-	claims := sayClaims(&updated.Status.Conditions, found, r.options.Clock.Now())
+	claims := sayClaims(&updated.Status.Conditions, found, r.opts.Clock.Now())
 	changed := false
 	if len(found) == 0 {
 		changed = meta.RemoveStatusCondition(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound)
 	} else {
 		changed = meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
 			Type: clusterv1alpha1.ClusterConditionOrphansFound, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.OrphansFoundReason,
-			Message: policy.Message(c.Name, found, kept), LastTransitionTime: metav1.NewTime(r.options.Clock.Now()),
+			Message: policy.Message(c.Name, found, kept), LastTransitionTime: metav1.NewTime(r.opts.Clock.Now()),
 		})
 	}
 	if !changed && !claims {

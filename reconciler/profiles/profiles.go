@@ -93,12 +93,12 @@ type known struct {
 
 // New returns Profiles that know nothing before they are registered. Hub, a cache, knows the
 // Clusters.
-func New(hub client.Reader, o Options) *Profiles {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+func New(hub client.Reader, opts Options) *Profiles {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
 	}
 	return &Profiles{
-		hub: hub, opts: o, known: map[string]*known{}, unread: map[string]*texts{}, limiters: map[string]*rate.Limiter{}, some: make(chan struct{}, 1),
+		hub: hub, opts: opts, known: map[string]*known{}, unread: map[string]*texts{}, limiters: map[string]*rate.Limiter{}, some: make(chan struct{}, 1),
 	}
 }
 

@@ -253,7 +253,7 @@ func (f *followed) publish(cluster, text string) {
 }
 
 // look returns what fits in a cluster, and where more does than when it was called last.
-func (f *followed) look(cluster string) string {
+func (f *followed) read(cluster string) string {
 	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -263,27 +263,27 @@ func (f *followed) look(cluster string) string {
 	return out
 }
 
-// TestChangesAreTold has what is told change faster than it is read.
-func TestChangesAreTold(t *testing.T) {
+// TestChangesAreReported has what is told change faster than it is read.
+func TestChangesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, cluster("a", metav1.ConditionTrue, start))
 		var got []string
 		for _, cpu := range []string{"1", "3", "2", "4", "5"} { // the fourth within a second
 			f.publish("a", nodesOf(1, cpu))
-			got = append(got, f.look("a"))
+			got = append(got, f.read("a"))
 		}
 		for range 2 {
 			time.Sleep(time.Second)
-			got = append(got, f.look("a"))
+			got = append(got, f.read("a"))
 		}
 		for _, text := range []string{"x", nodesOf(2, "1")} {
 			time.Sleep(time.Second)
 			f.publish("a", text)
-			got = append(got, f.look("a"))
+			got = append(got, f.read("a"))
 		}
 		time.Sleep(time.Second)
 		f.changes().OnDelete(cache.DeletedFinalStateUnknown{Obj: f.was["a"]})
-		got = append(got, f.look("a"))
+		got = append(got, f.read("a"))
 		want := []string{
 			"1 0s [a]",
 			"3 0s [a]",
@@ -309,19 +309,19 @@ func TestNoClusterWaitsForAnother(t *testing.T) {
 		f := follow(t, cluster("a", metav1.ConditionTrue, start), cluster("b", metav1.ConditionTrue, start))
 		for i := range 10 {
 			f.publish("a", nodesOf(1, fmt.Sprint(i+1)))
-			f.look("a")
+			f.read("a")
 		}
 		for i := range 2 {
 			f.publish("b", nodesOf(1, fmt.Sprint(i+1)))
-			if got, want := f.look("b"), fmt.Sprint(i+1, " 0s [b]"); got != want {
+			if got, want := f.read("b"), fmt.Sprint(i+1, " 0s [b]"); got != want {
 				t.Errorf("what fits in b is %s, want %s", got, want)
 			}
 		}
-		if got := f.look("a"); got != "3 0s []" {
+		if got := f.read("a"); got != "3 0s []" {
 			t.Errorf("what fits in a is %s, although it tells too much", got)
 		}
 		time.Sleep(time.Second)
-		if got := f.look("a"); got != "10 0s [a]" {
+		if got := f.read("a"); got != "10 0s [a]" {
 			t.Errorf("what fits in a is %s after a second, want the latest", got)
 		}
 	})
@@ -338,7 +338,7 @@ func TestSilentClustersCostNothing(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		f.publish("a", nodesOf(1, "1"))
-		f.look("a")
+		f.read("a")
 		f.Profiles.mu.Lock()
 		defer f.Profiles.mu.Unlock()
 		if len(f.limiters) != 1 {

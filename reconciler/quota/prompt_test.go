@@ -37,7 +37,7 @@ func TestFiguresAreThereBeforeTheWorkloadIs(t *testing.T) {
 		}}).Build()
 	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := New(hub, record.NewFakeRecorder(9), Options{Clock: clk})
-	look := func() (reconcile.Result, error) {
+	run := func() (reconcile.Result, error) {
 		return r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(limit)})
 	}
 	const ms = time.Millisecond
@@ -72,7 +72,7 @@ func TestFiguresAreThereBeforeTheWorkloadIs(t *testing.T) {
 		if refuse = nil; step.fails {
 			refuse = errors.New("no")
 		}
-		result, err := look()
+		result, err := run()
 		if (err != nil) != step.fails {
 			t.Fatalf("%s: %v", step.what, err)
 		}

@@ -50,7 +50,7 @@ func TestFigures(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := New(hub, record.NewFakeRecorder(9), Options{Clock: clk})
 	key := client.ObjectKeyFromObject(limit)
-	look := func(wantCPU string, wantWrites int, wantWait bool) {
+	run := func(wantCPU string, wantWrites int, wantWait bool) {
 		t.Helper()
 		result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
 		if err != nil {
@@ -70,20 +70,20 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%d writes, another look after %s; want %d, %t", writes, result.RequeueAfter, wantWrites, wantWait)
 		}
 	}
-	look("2", 1, false) // at once
-	look("2", 1, false) // unchanged is no write
+	run("2", 1, false) // at once
+	run("2", 1, false) // unchanged is no write
 	if err := hub.Create(t.Context(), placed("shop", "more", 4)); err != nil {
 		t.Fatal(err)
 	}
-	look("2", 1, true) // more may come
+	run("2", 1, true) // more may come
 	clk.SetTime(clk.Now().Add(defaultWait))
-	look("4", 2, false)
+	run("4", 2, false)
 	if err := hub.Delete(t.Context(), placed("shop", "web", 3)); err != nil {
 		t.Fatal(err)
 	}
-	look("4", 2, true)
+	run("4", 2, true)
 	clk.SetTime(clk.Now().Add(defaultWait))
-	look("2500m", 3, false)
+	run("2500m", 3, false)
 	if requests := r.of(t.Context(), placed("bank", "web", 1)); len(requests) != 0 {
 		t.Errorf("a binding without a quota asks for %v", requests)
 	}

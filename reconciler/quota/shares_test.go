@@ -48,7 +48,7 @@ func TestWhatClustersSay(t *testing.T) {
 		WithObjects(limit, brought("west", figures), brought("east", figures), brought("bad", `[]`), brought("south", ""), brought("north", figures)).Build()
 	r := New(hub, recorder, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 	key := client.ObjectKeyFromObject(limit)
-	look := func() policyv1alpha1.FederatedResourceQuotaStatus {
+	run := func() policyv1alpha1.FederatedResourceQuotaStatus {
 		t.Helper()
 		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestWhatClustersSay(t *testing.T) {
 		Overall:          amounts("10", "4Gi"),
 		AggregatedStatus: []policyv1alpha1.ClusterQuotaStatus{say("east"), say("west")},
 	}
-	if diff := cmp.Diff(want, look()); diff != "" {
+	if diff := cmp.Diff(want, run()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	limit.Spec.Overall = amounts("12", "4Gi")
@@ -73,7 +73,7 @@ func TestWhatClustersSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Overall = amounts("12", "4Gi")
-	if diff := cmp.Diff(want, look()); diff != "" {
+	if diff := cmp.Diff(want, run()); diff != "" {
 		t.Errorf("status of another limit (-want +got):\n%s", diff)
 	}
 	if len(recorder.Events) != 1 || !strings.HasPrefix(<-recorder.Events, "Warning AggregateStatusFailed read what is used of shares: cluster bad: ") {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/quota"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -89,6 +93,8 @@ type state struct {
 	key client.ObjectKey
 	// quota as it is stored; shared. Nil: it is gone, or is going.
 	quota *policyv1alpha1.FederatedResourceQuota
+	// known are the names of all clusters.
+	known sets.Set[string]
 	// open are the clusters that have room for Works; shared.
 	open []*clusterv1alpha1.Cluster
 	// beside is the binding of a ResourceQuota of the same name; shared. Nil: there is none.
@@ -101,14 +107,14 @@ type state struct {
 // fault is why shares are not as they should be.
 type fault struct {
 	err error
-	// stands is true where trying again mends nothing: what does is heard of.
+	// recheckPeriod is true where trying again mends nothing: what does is heard of.
 	recheckPeriod bool
 }
 
 // Reconcile makes the Works of one quota's shares what they should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, &s, r.read, r.survey, r.decide, r.bring, r.withdraw, r.report)
+	next, err := loop.Run(ctx, &s, r.read, r.listClusters, r.decide, r.apply, r.prune, r.report)
 	return loop.Result(next, err)
 }
 
@@ -125,15 +131,17 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// survey finds the clusters that have room for Works: those that have joined and are not
+// listClusters finds the clusters that have room for Works: those that have joined and are not
 // leaving, whose Works go with them. And it finds what has precedence.
-func (r *Reconciler) survey(ctx context.Context, s *state) (loop.Next, error) {
+func (r *Reconciler) listClusters(ctx context.Context, s *state) (loop.Next, error) {
 	var clusters clusterv1alpha1.ClusterList
 	if err := r.hub.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return loop.Next{}, fmt.Errorf("list clusters: %w", err)
 	}
+	s.known = sets.New[string]()
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
+		s.known.Insert(cluster.Name)
 		if !cluster.DeletionTimestamp.IsZero() {
 			continue
 		}
@@ -167,12 +175,17 @@ func (r *Reconciler) decide(_ context.Context, s *state) (loop.Next, error) {
 		}
 	default:
 		s.plans = plan.Shares(s.quota, s.open, s.beside)
+		for _, name := range slices.Sorted(maps.Keys(quota.Shares(s.quota))) {
+			if !s.known.Has(name) {
+				s.faults = append(s.faults, fault{fmt.Errorf("cluster %s: there is none of that name: its share waits until one joins", name), true})
+			}
+		}
 	}
 	return loop.Next{}, nil
 }
 
-// bring writes the Works that differ from their plans. One cluster's fault stops no other.
-func (r *Reconciler) bring(ctx context.Context, s *state) (loop.Next, error) {
+// apply writes the Works that differ from their plans. One cluster's fault stops no other.
+func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 	for _, planned := range s.plans {
 		err := planned.Err
 		if err == nil {
@@ -185,8 +198,8 @@ func (r *Reconciler) bring(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// withdraw deletes the Works of clusters that have a share no more, or may not have it.
-func (r *Reconciler) withdraw(ctx context.Context, s *state) (loop.Next, error) {
+// prune deletes the Works of clusters that have a share no more, or may not have it.
+func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
 	has := map[string]bool{}
 	for _, planned := range s.plans {
 		has[planned.Cluster] = planned.Work != nil
@@ -203,7 +216,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *state) (loop.Next, error) 
 }
 
 // report says on the quota what went wrong, once, and has it tried again. That somebody else
-// wrote meanwhile is no news.
+// wrote meanwhile is no change.
 func (r *Reconciler) report(_ context.Context, s *state) (loop.Next, error) {
 	var messages []string
 	var open []error

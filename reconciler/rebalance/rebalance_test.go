@@ -97,7 +97,7 @@ func fleetOf(t *testing.T, objects ...client.Object) *fleet {
 	return f
 }
 
-func (f *fleet) look() (reconcile.Result, error) {
+func (f *fleet) reconcile() (reconcile.Result, error) {
 	return f.loop.Reconcile(f.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "move"}})
 }
 
@@ -181,7 +181,7 @@ func TestOneRebalancer(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := fleetOf(t, append(tc.objects, rebalancer(tc.names...))...)
-			if _, err := f.look(); err != nil {
+			if _, err := f.reconcile(); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.status, f.says()); diff != "" {
@@ -196,7 +196,7 @@ func TestOneRebalancer(t *testing.T) {
 			}
 			f.writes = 0
 			f.loop = New(f.Client, Options{Clock: f.clock})
-			if _, err := f.look(); err != nil || f.writes > 0 {
+			if _, err := f.reconcile(); err != nil || f.writes > 0 {
 				t.Errorf("after a restart: %d writes, error %v", f.writes, err)
 			}
 		})
@@ -210,7 +210,7 @@ func TestEdits(t *testing.T) {
 		if change != nil {
 			f.edit(change)
 		}
-		if _, err := f.look(); err != nil {
+		if _, err := f.reconcile(); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.Step(time.Minute)
@@ -243,10 +243,10 @@ func TestEdits(t *testing.T) {
 func TestFaults(t *testing.T) {
 	f := fleetOf(t, bindingOf("web"), bindingOf("api"), rebalancer("web", "api"))
 	f.refuse = "api-deployment"
-	_, err := f.look()
+	_, err := f.reconcile()
 	got := []any{err != nil, f.says()}
 	f.refuse = ""
-	_, err = f.look()
+	_, err = f.reconcile()
 	got = append(got, err != nil, f.says(), f.asked("api"))
 	want := []any{
 		true, "api , web Successful; generation 1, unfinished",
@@ -261,14 +261,14 @@ func TestFaults(t *testing.T) {
 // be written.
 func TestOnce(t *testing.T) {
 	f := fleetOf(t, bindingOf("web"), bindingOf("api"), rebalancer("web"))
-	if _, err := f.look(); err != nil {
+	if _, err := f.reconcile(); err != nil {
 		t.Fatal(err)
 	}
 	f.edit(func(r *appsv1alpha1.WorkloadRebalancer) { r.Spec.Workloads = append(r.Spec.Workloads, workload("api")) })
 	var got []any
 	for _, f.mute = range []bool{true, true, false} {
 		f.clock.Step(time.Minute)
-		_, err := f.look()
+		_, err := f.reconcile()
 		got = append(got, err != nil, f.asked("api"))
 	}
 	got = append(got, f.says(), len(f.loop.asked))
@@ -286,7 +286,7 @@ func TestTimeToLiveInGit(t *testing.T) {
 	r.Spec.TTLSecondsAfterFinished = ptr.To(int32(60))
 	f := fleetOf(t, bindingOf("web"), r)
 	for range 2 {
-		result, err := f.look()
+		result, err := f.reconcile()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +305,7 @@ func TestTimeToLive(t *testing.T) {
 	var got []string
 	for _, pause := range []time.Duration{0, 20 * time.Second, 40 * time.Second} {
 		f.clock.Step(pause)
-		result, err := f.look()
+		result, err := f.reconcile()
 		if err != nil {
 			t.Fatal(err)
 		}

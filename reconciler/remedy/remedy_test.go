@@ -70,13 +70,13 @@ func planeOf(t *testing.T, objects ...client.Object) *plane {
 	return p
 }
 
-func (p *plane) look() (reconcile.Result, error) {
+func (p *plane) reconcile() (reconcile.Result, error) {
 	return p.loop.Reconcile(p.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "eu-1"}})
 }
 
-func (p *plane) mustLook() {
+func (p *plane) mustReconcile() {
 	p.Helper()
-	if result, err := p.look(); err != nil || !result.IsZero() {
+	if result, err := p.reconcile(); err != nil || !result.IsZero() {
 		p.Fatalf("another look: %v, error: %v", result, err)
 	}
 }
@@ -90,8 +90,8 @@ func (p *plane) want(what string, want, got []string) {
 
 func TestActionsFollowRemedies(t *testing.T) {
 	p := planeOf(t, clusterOf("eu-1", metav1.ConditionFalse), block())
-	p.mustLook()
-	p.mustLook()
+	p.mustReconcile()
+	p.mustReconcile()
 	writes := []string{`{"metadata":{"resourceVersion":"999"},"status":{"remedyActions":["TrafficControl"]}}`}
 	p.want("writes", writes, p.writes)
 
@@ -100,14 +100,14 @@ func TestActionsFollowRemedies(t *testing.T) {
 	if err := p.Create(t.Context(), more); err != nil {
 		t.Fatal(err)
 	}
-	p.mustLook()
+	p.mustReconcile()
 	for _, remedy := range []client.Object{more, block()} {
 		if err := p.Delete(t.Context(), remedy); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p.mustLook()
-	p.mustLook()
+	p.mustReconcile()
+	p.mustReconcile()
 	writes = append(writes,
 		`{"metadata":{"resourceVersion":"1000"},"status":{"remedyActions":["Page","TrafficControl"]}}`,
 		`{"metadata":{"resourceVersion":"1001"},"status":{"remedyActions":null}}`)
@@ -133,7 +133,7 @@ func TestClustersThatAreLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := planeOf(t, objects...)
-			p.mustLook()
+			p.mustReconcile()
 			p.want("writes", nil, p.writes)
 		})
 	}
@@ -153,7 +153,7 @@ func TestWritesThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := planeOf(t, clusterOf("eu-1", metav1.ConditionFalse), block())
 			p.refuse = tc.refuse
-			result, err := p.look()
+			result, err := p.reconcile()
 			if !errors.Is(err, tc.wantErr) {
 				t.Errorf("error = %v, want %v", err, tc.wantErr)
 			}

@@ -185,7 +185,7 @@ func (r *Reporter) cluster(ctx context.Context, namespace, reason, message strin
 	r.events.Event(cluster, corev1.EventTypeNormal, reason, message)
 }
 
-// report has a piece of news written on what it is about: itself, or owner and its
+// report has what succeeded written on what it is about: itself, or owner and its
 // template. It is for nobody where owner is not there.
 func (r *Reporter) report(itself runtime.Object, owner workv1alpha2.Binding, n reporting.Event) {
 	if n.About == reporting.Itself {

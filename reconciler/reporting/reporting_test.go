@@ -59,7 +59,7 @@ func share(quota string) *workv1alpha1.Work {
 	}}
 }
 
-func TestWhatIsToldOnWhat(t *testing.T) {
+func TestWhatIsReportedOnWhat(t *testing.T) {
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-east", Name: "web-1", UID: "1", Generation: 1,
 		Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id"},
@@ -164,9 +164,9 @@ func TestWhatIsToldOnWhat(t *testing.T) {
 	}
 }
 
-// TestWhatLoopsTellThemselves: what the reporter reports is not reported by the loop, too,
+// TestWhatLoopsReportThemselves: what the reporter reports is not reported by the loop, too,
 // that did it.
-func TestWhatLoopsTellThemselves(t *testing.T) {
+func TestWhatLoopsReportThemselves(t *testing.T) {
 	var got recorder
 	loops := New(nil, &got).Loops()
 	for _, e := range [][2]string{

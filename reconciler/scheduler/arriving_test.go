@@ -37,7 +37,7 @@ func TestObjectsGoWhereTheirDefinitionGoes(t *testing.T) {
 	hub := hubOf(cluster("m1"), cluster("m2"), cluster("m3"), b).Build()
 	r := New(hub, decider.New(hub, decider.Options{Clock: clock, Mapper: mapper}), &recorder{}, Options{Clock: clock})
 	key := client.ObjectKeyFromObject(b)
-	look := func() []string {
+	read := func() []string {
 		t.Helper()
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestObjectsGoWhereTheirDefinitionGoes(t *testing.T) {
 		}
 		return names
 	}
-	if got := look(); got != nil {
+	if got := read(); got != nil {
 		t.Fatalf("nobody serves the kind, and it goes to %v", got)
 	}
 
@@ -77,7 +77,7 @@ func TestObjectsGoWhereTheirDefinitionGoes(t *testing.T) {
 	if !slices.Contains(woken, b.Name) {
 		t.Errorf("looked at again: %v", woken)
 	}
-	if diff := cmp.Diff([]string{"m1", "m3"}, look()); diff != "" {
+	if diff := cmp.Diff([]string{"m1", "m3"}, read()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 }

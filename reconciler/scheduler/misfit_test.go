@@ -37,7 +37,7 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 			hub := hubOf(m1, b).Build()
 			r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &recorder{}, Options{Clock: clock})
-			look := func() string {
+			read := func() string {
 				t.Helper()
 				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
 					t.Fatal(err)
@@ -48,7 +48,7 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 				record, _ := placement.RecordOf(b)
 				return record.Message
 			}
-			if message := look(); strings.Contains(message, "night") != (meant == "m1") {
+			if message := read(); strings.Contains(message, "night") != (meant == "m1") {
 				t.Errorf("while the taint is there: %q", message)
 			}
 			after := cluster("m1")
@@ -68,7 +68,7 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 				message = record.Message
 			}
 			if q.Len() > 0 {
-				message = look()
+				message = read()
 			}
 			if strings.Contains(message, "night") {
 				t.Errorf("the taint is gone: %q", message)

@@ -65,28 +65,28 @@ func (m *recentMoves) note(one move) {
 	m.moves = m.moves[max(len(m.moves)-mostMoves, 0):]
 }
 
-// fare counts the outcomes of the moves as they are now. It drops moves that are over. A binding that cannot be
+// outcomes counts the outcomes of the moves as they are now. It drops moves that are over. A binding that cannot be
 // read counts as waiting.
-func (m *recentMoves) fare(ctx context.Context, hub client.Reader, now time.Time) failover.Outcomes {
+func (m *recentMoves) outcomes(ctx context.Context, hub client.Reader, now time.Time) failover.Outcomes {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out failover.Outcomes
 	var kept []move
 	for _, one := range m.moves {
 		b, found, err := bindings.Get(ctx, hub, one.of)
-		fare := failover.FareWaiting
+		moveState := failover.MoveWaiting
 		if err == nil {
 			if !found {
 				b = nil
 			}
-			fare = one.Fares(b, m.by, now)
+			moveState = one.StateOf(b, m.by, now)
 		}
-		if fare == failover.FareOver {
+		if moveState == failover.MoveOver {
 			continue
 		}
-		one.Well = one.Well || fare == failover.FareHealthy
-		out.Add(fare)
-		if fare == failover.FareIll && (out.Such == "" || one.title < out.Such) {
+		one.Well = one.Well || moveState == failover.MoveHealthy
+		out.Add(moveState)
+		if moveState == failover.MoveIll && (out.Such == "" || one.title < out.Such) {
 			out.Such = one.title
 		}
 		kept = append(kept, one)

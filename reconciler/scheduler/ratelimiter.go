@@ -30,10 +30,10 @@ type rateLimiter struct {
 	clock clock.PassiveClock
 	// set is the configured rate per second; see Options.
 	set float64
-	// fares counts the outcomes of the last moves. wake enqueues bindings whose turn comes earlier than wait
+	// outcomes counts the outcomes of the last moves. wake enqueues bindings whose turn comes earlier than wait
 	// has returned.
-	fares func(ctx context.Context) failover.Outcomes
-	wake  func([]reconcile.Request)
+	outcomes func(ctx context.Context) failover.Outcomes
+	wake     func([]reconcile.Request)
 
 	mu       sync.Mutex
 	polled   time.Time
@@ -55,8 +55,8 @@ type turn struct {
 func newRateLimiter(perSecond float64, c clock.PassiveClock) *rateLimiter {
 	p := &rateLimiter{
 		clock: c, set: perSecond, turns: map[reconcile.Request]turn{}, reported: map[string]bool{},
-		fares: func(context.Context) failover.Outcomes { return failover.Outcomes{} },
-		wake:  func([]reconcile.Request) {},
+		outcomes: func(context.Context) failover.Outcomes { return failover.Outcomes{} },
+		wake:     func([]reconcile.Request) {},
 	}
 	p.line = line{rate: perSecond, at: c.Now(), last: -1}
 	if perSecond < 0 {
@@ -97,7 +97,7 @@ func (p *rateLimiter) adapt(ctx context.Context, now time.Time) {
 	if p.set < 0 || now.Sub(p.polled) < pollPeriod {
 		return
 	}
-	p.polled, p.seen = now, p.fares(ctx)
+	p.polled, p.seen = now, p.outcomes(ctx)
 	rate, was := p.seen.Rate(p.set), p.line.rate
 	if rate == was {
 		return

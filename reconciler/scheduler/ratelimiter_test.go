@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestPace: how long evictions wait for their turn.
-func TestPace(t *testing.T) {
+// TestRate: how long evictions wait for their turn.
+func TestRate(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	req := func(n int) reconcile.Request {
 		return reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(n)}}
@@ -58,45 +58,45 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestThePaceAdapts: evictions are further apart while what was moved does not become healthy, also for those that wait
+// TestTheRateAdapts: evictions are further apart while what was moved does not become healthy, also for those that wait
 // already. Once it does, they come as before, and those that wait are enqueued.
-func TestThePaceAdapts(t *testing.T) {
+func TestTheRateAdapts(t *testing.T) {
 	well, ill := failover.Outcomes{Healthy: 20}, failover.Outcomes{Ill: 20}
 	evicts := placement.Decision{Evicts: []string{"west"}}
 	type step struct {
-		after time.Duration
-		fares failover.Outcomes
-		wants []time.Duration // how long each of the bindings 0, 1, … waits then
-		woken []string
+		after    time.Duration
+		outcomes failover.Outcomes
+		wants    []time.Duration // how long each of the bindings 0, 1, … waits then
+		woken    []string
 	}
 	for name, tc := range map[string]struct {
 		rate  float64
 		steps []step
 	}{
 		"at a rate": {rate: 1, steps: []step{
-			{fares: well, wants: []time.Duration{0, time.Second, 2 * time.Second}},
-			{after: time.Second, fares: ill, wants: []time.Duration{20 * time.Second, 0, 10 * time.Second}}, // 0 is another move, and the last in the line
-			{after: 4 * time.Second, fares: ill, wants: []time.Duration{16 * time.Second, 26 * time.Second, 6 * time.Second}},
-			{after: time.Second, fares: well, wants: []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond, 500 * time.Millisecond}, woken: []string{"0", "1", "2"}},
+			{outcomes: well, wants: []time.Duration{0, time.Second, 2 * time.Second}},
+			{after: time.Second, outcomes: ill, wants: []time.Duration{20 * time.Second, 0, 10 * time.Second}}, // 0 is another move, and the last in the line
+			{after: 4 * time.Second, outcomes: ill, wants: []time.Duration{16 * time.Second, 26 * time.Second, 6 * time.Second}},
+			{after: time.Second, outcomes: well, wants: []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond, 500 * time.Millisecond}, woken: []string{"0", "1", "2"}},
 		}},
 		"without one": {steps: []step{
-			{fares: well, wants: []time.Duration{0, 0, 0}},
-			{after: time.Second, fares: ill, wants: []time.Duration{0, time.Second, 2 * time.Second}},
-			{after: 500 * time.Millisecond, fares: well, wants: []time.Duration{2500 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond}}, // it was looked just now
-			{after: 500 * time.Millisecond, fares: well, wants: []time.Duration{0, 0, 0}, woken: []string{"0", "1", "2"}},
-			{after: time.Second, fares: ill, wants: []time.Duration{0, time.Second, 2 * time.Second}},
+			{outcomes: well, wants: []time.Duration{0, 0, 0}},
+			{after: time.Second, outcomes: ill, wants: []time.Duration{0, time.Second, 2 * time.Second}},
+			{after: 500 * time.Millisecond, outcomes: well, wants: []time.Duration{2500 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond}}, // it was looked just now
+			{after: 500 * time.Millisecond, outcomes: well, wants: []time.Duration{0, 0, 0}, woken: []string{"0", "1", "2"}},
+			{after: time.Second, outcomes: ill, wants: []time.Duration{0, time.Second, 2 * time.Second}},
 		}},
 		"all but switched off": {rate: -1, steps: []step{
-			{fares: ill, wants: []time.Duration{30 * time.Minute}},
-			{after: 10 * time.Minute, fares: well, wants: []time.Duration{20 * time.Minute}},
+			{outcomes: ill, wants: []time.Duration{30 * time.Minute}},
+			{after: 10 * time.Minute, outcomes: well, wants: []time.Duration{20 * time.Minute}},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 			p := newRateLimiter(tc.rate, clock)
-			var fares failover.Outcomes
+			var outcomes failover.Outcomes
 			var woken []string
-			p.fares = func(context.Context) failover.Outcomes { return fares }
+			p.outcomes = func(context.Context) failover.Outcomes { return outcomes }
 			p.wake = func(reqs []reconcile.Request) {
 				for _, r := range reqs {
 					woken = append(woken, r.Name)
@@ -105,7 +105,7 @@ func TestThePaceAdapts(t *testing.T) {
 			}
 			for i, s := range tc.steps {
 				clock.SetTime(clock.Now().Add(s.after))
-				fares, woken = s.fares, nil
+				outcomes, woken = s.outcomes, nil
 				var got []time.Duration
 				for n := range s.wants {
 					req := reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(n)}}

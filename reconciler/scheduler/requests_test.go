@@ -43,7 +43,7 @@ func TestRequestsAreDated(t *testing.T) {
 			var events recorder
 			r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &events, Options{Clock: clock, DateEachTrial: !tc.off})
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
-			look := func() *workv1alpha2.ResourceBinding {
+			read := func() *workv1alpha2.ResourceBinding {
 				t.Helper()
 				if _, err := r.Reconcile(t.Context(), req); err != nil {
 					t.Fatal(err)
@@ -54,7 +54,7 @@ func TestRequestsAreDated(t *testing.T) {
 				}
 				return is
 			}
-			placed := look()
+			placed := read()
 			clock.Step(time.Minute)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
@@ -69,7 +69,7 @@ func TestRequestsAreDated(t *testing.T) {
 				after.ResourceVersion = "another's"
 				r.wakes.bindingEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: placed, ObjectNew: after}, q)
 			}
-			is := look()
+			is := read()
 			record, _ := placement.RecordOf(is)
 			if diff := cmp.Diff(tc.want, record.At.Unix()); diff != "" {
 				t.Errorf("placed at (-want +got):\n%s", diff)
@@ -78,7 +78,7 @@ func TestRequestsAreDated(t *testing.T) {
 				t.Errorf("the spec changed (-before +after):\n%s", diff)
 			}
 			clock.Step(time.Minute)
-			if again := look(); again.ResourceVersion != is.ResourceVersion {
+			if again := read(); again.ResourceVersion != is.ResourceVersion {
 				t.Error("what nothing asked for was written")
 			}
 		})

@@ -91,85 +91,125 @@ func New(hub client.Client, decider *decider.Decider, events loop.Recorder, opts
 		faults:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 	r.rate.wake = r.wakes.sooner
-	r.rate.fares = func(ctx context.Context) failover.Outcomes { return r.moves.fare(ctx, hub, opts.Clock.Now()) }
+	r.rate.outcomes = func(ctx context.Context) failover.Outcomes { return r.moves.outcomes(ctx, hub, opts.Clock.Now()) }
 	return r
+}
+
+// state is what the phases pass on.
+type state struct {
+	req reconcile.Request
+	// binding is as it is now, this loop's own writes included.
+	binding workv1alpha2.Binding
+	// began and cycle are the time, and the cycle of the unschedulable queue, from before the decision: what changes while
+	// it is made is not missed.
+	began time.Time
+	cycle uint64
+	// requested is true if a change of the binding, or of a cluster, asked for a decision.
+	requested bool
+	// decision is the placement, and changed whether it differs from the one that the binding has.
+	decision placement.Decision
+	changed  bool
 }
 
 // Reconcile places one binding, if that is due.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	cached, found, err := bindings.Get(ctx, r.hub, req.NamespacedName)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	b, found := r.writer.written.Latest(req.NamespacedName, cached, found)
-	if !found {
-		r.forget(req)
-		return ctrl.Result{}, nil
-	}
-	mark, begun := r.decider.Unschedulable().Cycle(), r.opts.Clock.Now()
-	requested := r.wakes.requested.take(req)
-	decision, changed, err := r.decider.Decide(ctx, b)
-	switch {
-	case err != nil:
-		return ctrl.Result{}, err
-	case !changed && requested && decision.Record.Succeeded():
-		err = r.writer.date(ctx, b, decision)
-	case changed:
-		if wait := r.rate.wait(ctx, req, b.BindingSpec().Resource.Kind, decision); wait > 0 {
-			r.decider.Withdraw(b)
-			r.slowed(ctx, decision)
-			return ctrl.Result{RequeueAfter: wait}, nil
-		}
-		leaves := len(decision.Evicts) > 0
-		b, decision, err = r.place(ctx, b, decision)
-		if leaves && (err != nil || len(decision.Evicts) > 0) { // place returns no decision if the binding was stale
-			r.counts.evicted(r.opts.Clock.Since(begun), err)
-		}
-	case decision.Record.Reason == "":
-		err = r.leave(ctx, b)
-	}
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	next := r.next(req, b, decision.Record, mark)
-	if at := decision.Next; !at.IsZero() {
-		if in := max(at.Sub(r.opts.Clock.Now()), time.Millisecond); next.RequeueAfter == 0 || in < next.RequeueAfter {
-			next.RequeueAfter = in
-		}
-	}
-	return next, nil
+	return loop.Result(loop.Run(ctx, &state{req: req}, r.read, r.decide, r.limit, r.write, r.requeue))
 }
 
-// next returns when to reconcile b again after the decision in record. mark is the
-// cycle of the unschedulable queue from before the decision: if something has changed
+// read reads the binding.
+func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
+	cached, found, err := bindings.Get(ctx, r.hub, s.req.NamespacedName)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if s.binding, found = r.writer.written.Latest(s.req.NamespacedName, cached, found); !found {
+		r.forget(s.req)
+	}
+	return loop.Next{Done: !found}, nil
+}
+
+// decide decides where the binding runs.
+func (r *Reconciler) decide(ctx context.Context, s *state) (loop.Next, error) {
+	s.cycle, s.began = r.decider.Unschedulable().Cycle(), r.opts.Clock.Now()
+	s.requested = r.wakes.requested.take(s.req)
+	var err error
+	s.decision, s.changed, err = r.decider.Decide(ctx, s.binding)
+	return loop.Next{}, err
+}
+
+// limit delays a move for which it is not the binding's turn: what a failed cluster ran is moved off it in portions.
+func (r *Reconciler) limit(ctx context.Context, s *state) (loop.Next, error) {
+	if !s.changed {
+		return loop.Next{}, nil
+	}
+	wait := r.rate.wait(ctx, s.req, s.binding.BindingSpec().Resource.Kind, s.decision)
+	if wait <= 0 {
+		return loop.Next{}, nil
+	}
+	r.decider.Withdraw(s.binding)
+	r.slowed(ctx, s.decision)
+	return loop.Next{Done: true, After: wait}, nil
+}
+
+// write writes what was decided, if the binding does not have it.
+func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
+	var err error
+	switch {
+	case s.changed:
+		leaves := len(s.decision.Evicts) > 0
+		s.binding, s.decision, err = r.place(ctx, s.binding, s.decision)
+		if leaves && (err != nil || len(s.decision.Evicts) > 0) { // place returns no decision if the binding was stale
+			r.counts.evicted(r.opts.Clock.Since(s.began), err)
+		}
+	case s.requested && s.decision.Record.Succeeded():
+		err = r.writer.date(ctx, s.binding, s.decision)
+	case s.decision.Record.Reason == "":
+		err = r.leave(ctx, s.binding)
+	}
+	return loop.Next{}, err
+}
+
+// requeue decides when to reconcile the binding again: after a pause, by next, or when the decision may be another one.
+func (r *Reconciler) requeue(_ context.Context, s *state) (loop.Next, error) {
+	after := r.next(s.req, s.binding, s.decision.Record, s.cycle)
+	if at := s.decision.Next; !at.IsZero() {
+		if in := max(at.Sub(r.opts.Clock.Now()), time.Millisecond); after == 0 || in < after {
+			after = in
+		}
+	}
+	return loop.Next{After: after}, nil
+}
+
+// next returns after which pause to reconcile b again after the decision in record; zero for none. cycle is
+// that of the unschedulable queue from before the decision: if something has changed
 // since, the queue does not keep b. Events of clusters and of b itself enqueue b at once,
 // and, while it is unschedulable, so do capacity and peers.
-func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
+func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, cycle uint64) time.Duration {
 	if record.LacksCapacity() {
-		r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, mark)
-		return ctrl.Result{RequeueAfter: r.capacity.When(req)}
+		r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, cycle)
+		return r.capacity.When(req)
 	}
 	switch record.Reason {
 	case "", workv1alpha2.BindingReasonSuccess:
 		if record.Stays != nil { // in a cluster that it has to leave, until another one has capacity
-			r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, mark)
-			return ctrl.Result{RequeueAfter: r.capacity.When(req)}
+			r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, cycle)
+			return r.capacity.When(req)
 		}
 		r.forget(req)
-		return ctrl.Result{}
+		return 0
 	case workv1alpha2.BindingReasonNoClusterFit:
 		r.capacity.Forget(req)
 		r.faults.Forget(req)
-		if !r.decider.Unschedulable().Add(b, record.Reason, mark) {
-			return ctrl.Result{RequeueAfter: firstRetry}
+		if !r.decider.Unschedulable().Add(b, record.Reason, cycle) {
+			return firstRetry
 		}
-		return ctrl.Result{}
+		return 0
 	case workv1alpha2.BindingReasonSchedulerError:
-		r.decider.Unschedulable().Add(b, record.Reason, mark)
-		return ctrl.Result{RequeueAfter: r.faults.When(req)}
+		r.decider.Unschedulable().Add(b, record.Reason, cycle)
+		return r.faults.When(req)
 	default:
-		r.decider.Unschedulable().Add(b, record.Reason, mark)
-		return ctrl.Result{RequeueAfter: r.capacity.When(req)}
+		r.decider.Unschedulable().Add(b, record.Reason, cycle)
+		return r.capacity.When(req)
 	}
 }
 

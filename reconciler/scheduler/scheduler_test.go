@@ -256,8 +256,8 @@ func TestAQuotaForbidsNoMoveOfWhatRuns(t *testing.T) {
 	}
 }
 
-// TestWhichHealthIsNews: only the begin or end of ill health counts, and only with application failover.
-func TestWhichHealthIsNews(t *testing.T) {
+// TestWhichHealthIsAChange: only the begin or end of ill health counts, and only with application failover.
+func TestWhichHealthIsAChange(t *testing.T) {
 	with := func(moves bool, since *metav1.Time) *workv1alpha2.ResourceBinding {
 		b := bound()
 		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", UnhealthySince: since}}

@@ -30,30 +30,30 @@ func TestSlowedConditions(t *testing.T) {
 		return failover.Outcomes{Healthy: 20 - n, Ill: n, Such: "Deployment shop/web"}
 	}
 	type step struct {
-		after  time.Duration
-		fares  failover.Outcomes
-		waits  int // how many wait to leave west
-		says   string
-		writes int
+		after    time.Duration
+		outcomes failover.Outcomes
+		waits    int // how many wait to leave west
+		says     string
+		writes   int
 	}
 	for name, tc := range map[string]struct {
 		before bool // the Cluster has the condition from before the start
 		steps  []step
 	}{
 		"it slows down, changes and goes on": {steps: []step{
-			{fares: ill(0), waits: 3},
-			{after: 10 * time.Second, fares: ill(20), waits: 3, says: "20 of 20" + words + "1 in a second are moved until they are, instead of as many as there are", writes: 1},
-			{after: 10 * time.Second, fares: ill(19), waits: 3, says: "20 of 20" + words + "1 in a second are moved until they are, instead of as many as there are"},
-			{after: 10 * time.Second, fares: ill(9), waits: 3, says: "9 of 20" + words + "5 in a second are moved until they are, instead of as many as there are", writes: 1},
-			{after: time.Minute, fares: ill(8), waits: 3, says: "8 of 20" + words + "5 in a second are moved until they are, instead of as many as there are", writes: 1},
-			{after: 10 * time.Second, fares: ill(0), waits: 3, writes: 1},
-			{after: 10 * time.Second, fares: ill(0), waits: 3},
+			{outcomes: ill(0), waits: 3},
+			{after: 10 * time.Second, outcomes: ill(20), waits: 3, says: "20 of 20" + words + "1 in a second are moved until they are, instead of as many as there are", writes: 1},
+			{after: 10 * time.Second, outcomes: ill(19), waits: 3, says: "20 of 20" + words + "1 in a second are moved until they are, instead of as many as there are"},
+			{after: 10 * time.Second, outcomes: ill(9), waits: 3, says: "9 of 20" + words + "5 in a second are moved until they are, instead of as many as there are", writes: 1},
+			{after: time.Minute, outcomes: ill(8), waits: 3, says: "8 of 20" + words + "5 in a second are moved until they are, instead of as many as there are", writes: 1},
+			{after: 10 * time.Second, outcomes: ill(0), waits: 3, writes: 1},
+			{after: 10 * time.Second, outcomes: ill(0), waits: 3},
 		}},
 		"nobody waits any more": {steps: []step{
-			{fares: ill(20), waits: 3, says: "20 of 20" + words + "1 in a second are moved until they are, instead of as many as there are", writes: 1},
-			{after: 10 * time.Second, fares: ill(20), writes: 1},
+			{outcomes: ill(20), waits: 3, says: "20 of 20" + words + "1 in a second are moved until they are, instead of as many as there are", writes: 1},
+			{after: 10 * time.Second, outcomes: ill(20), writes: 1},
 		}},
-		"it says so from before a start": {before: true, steps: []step{{fares: ill(0), writes: 1}}},
+		"it says so from before a start": {before: true, steps: []step{{outcomes: ill(0), writes: 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
@@ -71,7 +71,7 @@ func TestSlowedConditions(t *testing.T) {
 			n := &slowedConditions{hub: hub, clock: clock, limiter: p, reported: map[string]report{}}
 			for i, s := range tc.steps {
 				clock.Step(s.after)
-				p.fares = func(context.Context) failover.Outcomes { return s.fares }
+				p.outcomes = func(context.Context) failover.Outcomes { return s.outcomes }
 				for k := range 4 { // the first goes at once
 					req := reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(10*i + k)}}
 					p.wait(t.Context(), req, "Deployment", placement.Decision{Evicts: []string{"west"}})

@@ -63,17 +63,17 @@ func (w *wakes) sooner(waiting []reconcile.Request) {
 // quotaEvents enqueues the bindings that wait for a quota of the namespace, when it is edited or
 // deleted. What other bindings free, they find out by their retries.
 func (w *wakes) quotaEvents() handler.TypedEventHandler[*policyv1alpha1.FederatedResourceQuota, reconcile.Request] {
-	look := func(quota *policyv1alpha1.FederatedResourceQuota, q queue) {
+	enqueue := func(quota *policyv1alpha1.FederatedResourceQuota, q queue) {
 		for _, b := range w.decider.Unschedulable().OverQuota(quota.Namespace) {
 			w.add(q, b, 0)
 		}
 	}
 	return handler.TypedFuncs[*policyv1alpha1.FederatedResourceQuota, reconcile.Request]{
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota], q queue) {
-			look(e.ObjectNew, q)
+			enqueue(e.ObjectNew, q)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota], q queue) {
-			look(e.Object, q)
+			enqueue(e.Object, q)
 		},
 	}
 }
@@ -112,8 +112,8 @@ func (w *wakes) defined(q queue, b workv1alpha2.Binding) {
 	if !ok {
 		return
 	}
-	for _, held := range w.decider.Unschedulable().OfGroup(group) {
-		w.add(q, held, 0)
+	for _, waiting := range w.decider.Unschedulable().OfGroup(group) {
+		w.add(q, waiting, 0)
 	}
 }
 
@@ -194,13 +194,13 @@ func (w *wakes) request(b workv1alpha2.Binding) {
 func decisive() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || fares(e.ObjectOld, e.ObjectNew)
+			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || healthChanges(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
-// fares reports whether the time since which a template is unhealthy has changed in any cluster. That may move it, if
+// healthChanges reports whether the time since which a template is unhealthy has changed in any cluster. That may move it, if
 // its policy has application failover.
-func fares(before, after client.Object) bool {
+func healthChanges(before, after client.Object) bool {
 	was, ok := before.(workv1alpha2.Binding)
 	is, also := after.(workv1alpha2.Binding)
 	if !ok || !also || is.BindingSpec().Failover == nil || is.BindingSpec().Failover.Application == nil {
@@ -242,32 +242,5 @@ func affects(spec *workv1alpha2.ResourceBindingSpec, versions ...*clusterv1alpha
 			return true
 		}
 	}
-	p := spec.Placement
-	if p == nil {
-		return true
-	}
-	if len(p.ClusterAffinities) == 0 {
-		return meansAny(p.ClusterAffinity, versions)
-	}
-	for i := range p.ClusterAffinities {
-		term := &p.ClusterAffinities[i]
-		if meansAny(&term.ClusterAffinity, versions) {
-			return true
-		}
-		for j := range term.OverflowAffinities {
-			if meansAny(&term.OverflowAffinities[j].ClusterAffinity, versions) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func meansAny(affinity *policyv1alpha1.ClusterAffinity, versions []*clusterv1alpha1.Cluster) bool {
-	for _, c := range versions {
-		if selector.Cluster(c, affinity) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(versions, func(c *clusterv1alpha1.Cluster) bool { return selector.Placement(c, spec.Placement) })
 }

@@ -1,4 +1,4 @@
-// Package silences tells a loop when nothing has been heard of a cluster for a while, and when it is heard of again.
+// Package silences calls a loop when nothing has been heard of a cluster for a while, and when it is heard of again.
 //
 // In go the Clusters of a cache; out come one call for each change that lasts, and the answer since when a cluster is
 // silent. policies/silence decides. The package writes nothing; what it remembers of clusters may be lost.
@@ -21,6 +21,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/silence"
 )
 
@@ -42,8 +43,8 @@ type Options struct {
 
 // Watch looks at clusters. Use New.
 type Watch struct {
-	hub     client.Reader
-	options Options
+	hub  client.Reader
+	opts Options
 
 	mu sync.Mutex
 	of map[string]silence.Cluster
@@ -54,7 +55,7 @@ func New(hub client.Reader, o Options) *Watch {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Watch{hub: hub, options: o, of: map[string]silence.Cluster{}}
+	return &Watch{hub: hub, opts: o, of: map[string]silence.Cluster{}}
 }
 
 // Register adds the watch to mgr, under a name.
@@ -76,43 +77,60 @@ func (w *Watch) changes() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			is, also := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			return ok && also && !w.options.Since(was).Equal(w.options.Since(is))
+			return ok && also && !w.opts.Since(was).Equal(w.opts.Since(is))
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
-// Reconcile looks at one cluster.
+// state is what the phases of one pass pass on.
+type state struct {
+	name string
+	is   silence.Cluster
+	next loop.Next
+}
+
+// Reconcile observes one cluster, and calls the loop where its silence began or ended.
 func (w *Watch) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	is, again, found, err := w.look(ctx, req.Name)
-	if err != nil {
-		return reconcile.Result{}, err
+	return loop.Result(loop.Run(ctx, &state{name: req.Name}, w.read, w.notify, w.record))
+}
+
+// read observes the cluster. One that is gone is forgotten.
+func (w *Watch) read(ctx context.Context, s *state) (loop.Next, error) {
+	is, again, found, err := w.observe(ctx, s.name)
+	if err == nil && !found {
+		w.keep(s.name, silence.Cluster{})
 	}
-	if !found {
-		w.keep(req.Name, silence.Cluster{})
-		return reconcile.Result{}, nil
+	s.is, s.next.After = is, again
+	return loop.Next{Done: !found}, err
+}
+
+// notify calls the loop. It comes before record, so that a call that failed is made again.
+func (w *Watch) notify(ctx context.Context, s *state) (loop.Next, error) {
+	call := w.opts.Heard
+	switch was := w.known(s.name); {
+	case was.Turns != s.is.Turns:
+		call = w.opts.Turned
+	case !was.Ends(s.is):
+		call = nil
 	}
-	tell := w.options.Heard
-	switch was := w.known(req.Name); {
-	case was.Turns != is.Turns:
-		tell = w.options.Turned
-	case !was.Ends(is):
-		tell = nil
+	if call == nil {
+		return loop.Next{}, nil
 	}
-	if tell != nil {
-		if err := tell(ctx, req.Name); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	w.keep(req.Name, is)
-	return reconcile.Result{RequeueAfter: again}, nil
+	return loop.Next{}, call(ctx, s.name)
+}
+
+// record keeps what was observed, to compare the next observation with.
+func (w *Watch) record(_ context.Context, s *state) (loop.Next, error) {
+	w.keep(s.name, s.is)
+	return s.next, nil
 }
 
 // Silent returns which of the clusters are silent, and since when. None that is heard of is among them.
 func (w *Watch) Silent(ctx context.Context, clusters []string) (map[string]time.Time, error) {
 	var out map[string]time.Time
 	for _, name := range clusters {
-		is, _, found, err := w.look(ctx, name)
+		is, _, found, err := w.observe(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -127,8 +145,8 @@ func (w *Watch) Silent(ctx context.Context, clusters []string) (map[string]time.
 	return out, nil
 }
 
-// look decides about a cluster as it is now, and remembers nothing of that.
-func (w *Watch) look(ctx context.Context, name string) (is silence.Cluster, again time.Duration, found bool, err error) {
+// observe decides about a cluster as it is now, and remembers nothing of that.
+func (w *Watch) observe(ctx context.Context, name string) (is silence.Cluster, again time.Duration, found bool, err error) {
 	var c clusterv1alpha1.Cluster
 	err = w.hub.Get(ctx, client.ObjectKey{Name: name}, &c, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
@@ -137,7 +155,7 @@ func (w *Watch) look(ctx context.Context, name string) (is silence.Cluster, agai
 	if err != nil {
 		return is, 0, false, nil
 	}
-	is, again = w.known(name).Look(w.options.Since(&c), w.options.After, w.options.Clock.Now())
+	is, again = w.known(name).Observe(w.opts.Since(&c), w.opts.After, w.opts.Clock.Now())
 	return is, again, true, nil
 }
 

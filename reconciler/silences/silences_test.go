@@ -36,8 +36,8 @@ func since(c *clusterv1alpha1.Cluster) time.Time {
 	return c.Status.Conditions[0].LastTransitionTime.Time
 }
 
-// TestATurnIsToldOnce: what lasts is told when its time has come, and told again only if that failed.
-func TestATurnIsToldOnce(t *testing.T) {
+// TestATurnIsReportedOnce: what lasts is told when its time has come, and told again only if that failed.
+func TestATurnIsReportedOnce(t *testing.T) {
 	type step struct {
 		what   string
 		after  time.Duration
@@ -45,16 +45,16 @@ func TestATurnIsToldOnce(t *testing.T) {
 		gone   bool
 		fails  bool
 
-		told  int
+		calls int
 		again time.Duration
 		since map[string]time.Time
 	}
 	lost := map[string]time.Time{"west": noon}
 	clock := clocktesting.NewFakePassiveClock(noon)
-	told, fails := 0, false
+	calls, fails := 0, false
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&clusterv1alpha1.Cluster{}).WithObjects(west(time.Time{})).Build()
 	w := New(hub, Options{After: time.Minute, Since: since, Clock: clock, Turned: func(context.Context, string) error {
-		if told++; fails {
+		if calls++; fails {
 			return errors.New("no")
 		}
 		return nil
@@ -62,11 +62,11 @@ func TestATurnIsToldOnce(t *testing.T) {
 	for _, s := range []step{
 		{what: "it is heard of"},
 		{what: "it is silent", after: 20 * time.Second, silent: true, again: 40 * time.Second},
-		{what: "it stays so, and that cannot be told", after: 40 * time.Second, silent: true, fails: true, told: 1, since: lost},
-		{what: "it is told", silent: true, told: 2, since: lost},
-		{what: "it is not told again", after: time.Hour, silent: true, told: 2, since: lost},
-		{what: "it is heard of again", told: 3},
-		{what: "it is gone", gone: true, told: 3},
+		{what: "it stays so, and that cannot be told", after: 40 * time.Second, silent: true, fails: true, calls: 1, since: lost},
+		{what: "it is told", silent: true, calls: 2, since: lost},
+		{what: "it is not told again", after: time.Hour, silent: true, calls: 2, since: lost},
+		{what: "it is heard of again", calls: 3},
+		{what: "it is gone", gone: true, calls: 3},
 	} {
 		clock.SetTime(clock.Now().Add(s.after))
 		fails = s.fails
@@ -86,7 +86,7 @@ func TestATurnIsToldOnce(t *testing.T) {
 		}
 		got := step{what: s.what, after: s.after, silent: s.silent, gone: s.gone}
 		result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-		got.told, got.again, got.fails = told, result.RequeueAfter, err != nil
+		got.calls, got.again, got.fails = calls, result.RequeueAfter, err != nil
 		if got.since, err = w.Silent(t.Context(), []string{"east", "west"}); err != nil {
 			t.Fatal(err)
 		}
@@ -99,8 +99,8 @@ func TestATurnIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestThatAClusterIsHeardOfIsToldInAPause: whoever saw a silence that was not told need not wait for the end of the pause.
-func TestThatAClusterIsHeardOfIsToldInAPause(t *testing.T) {
+// TestThatAClusterIsHeardOfIsReportedInAPause: whoever saw a silence that was not told need not wait for the end of the pause.
+func TestThatAClusterIsHeardOfIsReportedInAPause(t *testing.T) {
 	type step struct {
 		after  time.Duration
 		silent bool
@@ -109,17 +109,17 @@ func TestThatAClusterIsHeardOfIsToldInAPause(t *testing.T) {
 	}
 	clock := clocktesting.NewFakePassiveClock(noon)
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&clusterv1alpha1.Cluster{}).WithObjects(west(time.Time{})).Build()
-	var told string
+	var calls string
 	var fails bool
-	tell := func(what string) func(context.Context, string) error {
+	call := func(what string) func(context.Context, string) error {
 		return func(context.Context, string) error {
-			if told += what; fails {
+			if calls += what; fails {
 				return errors.New("no")
 			}
 			return nil
 		}
 	}
-	w := New(hub, Options{Since: since, Clock: clock, Turned: tell("turned"), Heard: tell("heard")})
+	w := New(hub, Options{Since: since, Clock: clock, Turned: call("turned"), Heard: call("heard")})
 	for i, s := range []step{
 		{silent: true, want: "turned"},
 		{after: time.Second, want: "turned"},
@@ -142,9 +142,9 @@ func TestThatAClusterIsHeardOfIsToldInAPause(t *testing.T) {
 		if err := hub.Status().Update(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		told, fails = "", s.fails
-		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)}); (err != nil) != s.fails || told != s.want {
-			t.Errorf("step %d: told %q, want %q: %v", i, told, s.want, err)
+		calls, fails = "", s.fails
+		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)}); (err != nil) != s.fails || calls != s.want {
+			t.Errorf("step %d: told %q, want %q: %v", i, calls, s.want, err)
 		}
 	}
 }

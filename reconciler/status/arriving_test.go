@@ -26,21 +26,21 @@ func TestWhatABusyClusterHasYetToReport(t *testing.T) {
 	refused.AppliedMessage = "forbidden"
 	lost := item("a", false, unknown, "1")
 	for name, tc := range map[string]struct {
-		is    *workv1alpha2.ResourceBindingStatus
-		takes string // the cluster that takes up another Work every 400 ms, for so many seconds
-		lasts time.Duration
-		again bool // these were reported before
-		told  time.Duration
+		is            *workv1alpha2.ResourceBindingStatus
+		takes         string // the cluster that takes up another Work every 400 ms, for so many seconds
+		lasts         time.Duration
+		again         bool // these were reported before
+		reportedAfter time.Duration
 	}{
-		"a cluster that takes up nothing":       {is: reports(no, yes, old, item("b", false, unknown, "")), told: time.Second},
-		"one that takes up others":              {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "b", lasts: 3 * time.Second, told: 3800 * time.Millisecond},
-		"one that does so for long":             {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "b", lasts: time.Minute, told: 10 * time.Second},
-		"one that has no Work yet":              {is: reports(no, yes, old), takes: "b", lasts: 3 * time.Second, told: 3800 * time.Millisecond},
-		"one that reports what it had before":   {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "b", lasts: 3 * time.Second, again: true, told: time.Second},
-		"another cluster":                       {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "c", lasts: 3 * time.Second, told: time.Second},
-		"it is refused there":                   {is: reports(no, yes, old, refused), takes: "b", lasts: 3 * time.Second, told: time.Second},
-		"it is lost in the old one, meanwhile":  {is: reports(no, yes, lost, item("b", false, unknown, "")), takes: "b", lasts: 3 * time.Second, told: 100 * time.Millisecond},
-		"a cluster that was left is still told": {is: reports(no, yes, old, item("b", true, well, "1"), item("d", true, well, "1")), takes: "b", lasts: 3 * time.Second, told: time.Second},
+		"a cluster that takes up nothing":       {is: reports(no, yes, old, item("b", false, unknown, "")), reportedAfter: time.Second},
+		"one that takes up others":              {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "b", lasts: 3 * time.Second, reportedAfter: 3800 * time.Millisecond},
+		"one that does so for long":             {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "b", lasts: time.Minute, reportedAfter: 10 * time.Second},
+		"one that has no Work yet":              {is: reports(no, yes, old), takes: "b", lasts: 3 * time.Second, reportedAfter: 3800 * time.Millisecond},
+		"one that reports what it had before":   {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "b", lasts: 3 * time.Second, again: true, reportedAfter: time.Second},
+		"another cluster":                       {is: reports(no, yes, old, item("b", false, unknown, "")), takes: "c", lasts: 3 * time.Second, reportedAfter: time.Second},
+		"it is refused there":                   {is: reports(no, yes, old, refused), takes: "b", lasts: 3 * time.Second, reportedAfter: time.Second},
+		"it is lost in the old one, meanwhile":  {is: reports(no, yes, lost, item("b", false, unknown, "")), takes: "b", lasts: 3 * time.Second, reportedAfter: 100 * time.Millisecond},
+		"a cluster that was left is still told": {is: reports(no, yes, old, item("b", true, well, "1"), item("d", true, well, "1")), takes: "b", lasts: 3 * time.Second, reportedAfter: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Unix(0, 0)
@@ -50,8 +50,8 @@ func TestWhatABusyClusterHasYetToReport(t *testing.T) {
 			b := &workv1alpha2.ResourceBinding{Status: *was}
 			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "b"}}
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}}
-			var told time.Duration
-			for step := 0; told == 0 && step < 200; step++ {
+			var reportedAfter time.Duration
+			for step := 0; reportedAfter == 0 && step < 200; step++ {
 				after := time.Duration(step) * 100 * time.Millisecond
 				clock.SetTime(start.Add(after))
 				if step%4 == 0 && after < tc.lasts {
@@ -68,10 +68,10 @@ func TestWhatABusyClusterHasYetToReport(t *testing.T) {
 					t.Fatal(err)
 				}
 				if s.changed && !next.Done {
-					told = after
+					reportedAfter = after
 				}
 			}
-			if diff := cmp.Diff(tc.told, told); diff != "" {
+			if diff := cmp.Diff(tc.reportedAfter, reportedAfter); diff != "" {
 				t.Errorf("told after (-want +got):\n%s", diff)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/statussize"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -92,7 +93,7 @@ func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 
 // adopt sets the template's status, or as much of it as fits.
 func (s *state) adopt(template *unstructured.Unstructured, status map[string]any) {
-	status, left, fits := rollup.Shrink(template, status)
+	status, left, fits := statussize.Shrink(template, status)
 	s.outcome.Shortened = left
 	if fits && (left == "" || !members.Same[any](template.Object["status"], status)) {
 		s.template, s.total = template, status
@@ -156,7 +157,7 @@ func ours(kind schema.GroupKind) bool {
 // collect computes the binding's status.
 func (r *Reconciler) collect(_ context.Context, s *state) (loop.Next, error) {
 	s.status = rollup.Status(s.binding, rollup.Report{
-		Works: s.works, Overdue: r.overdue.has, Scheduler: r.options.SchedulerName, Total: s.outcome, Now: r.options.Clock.Now(),
+		Works: s.works, Overdue: r.overdue.has, Scheduler: r.opts.SchedulerName, Total: s.outcome, Now: r.opts.Clock.Now(),
 	})
 	return loop.Next{}, nil
 }

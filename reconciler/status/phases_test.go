@@ -77,7 +77,7 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-func TestHold(t *testing.T) {
+func TestDelays(t *testing.T) {
 	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
 	const well, ill = workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy
 	none := reports(no, yes)
@@ -91,55 +91,55 @@ func TestHold(t *testing.T) {
 	moved := reports(yes, yes, item("a", true, well, "4"), item("b", true, well, "4"))
 	lost := reports(no, yes, item("a", true, ill, "4"), item("b", false, "", ""))
 	// A look comes after so many milliseconds; the template's status differs or not.
-	type look struct {
+	type step struct {
 		after   int
 		was, is *workv1alpha2.ResourceBindingStatus
 		total   bool
 	}
 	// What is written: "-" for nothing, and after how many milliseconds to look again.
 	cases := map[string]struct {
-		looks []look
+		looks []step
 		want  []string
 	}{
-		"nothing new is not written": {[]look{{0, none, none, false}}, []string{"- 0"}},
+		"nothing new is not written": {[]step{{0, none, none, false}}, []string{"- 0"}},
 		"partial progress waits for quiet, completion for a moment": {
-			[]look{{0, none, part, false}, {40, none, part, false}, {0, none, all, false}, {20, none, all, false}},
+			[]step{{0, none, part, false}, {40, none, part, false}, {0, none, all, false}, {20, none, all, false}},
 			[]string{"- 100", "- 60", "- 20", "binding 0"},
 		},
 		"progress that never rests is told after a second": {
-			[]look{{0, all, more, false}, {90, all, most, false}, {900, all, more, false}, {10, all, most, false}},
+			[]step{{0, all, more, false}, {90, all, most, false}, {900, all, more, false}, {10, all, most, false}},
 			[]string{"- 100", "- 100", "- 10", "binding 0"},
 		},
 		"what the template tells, the binding tells a second later": {
-			[]look{{0, all, more, true}, {100, all, more, true}, {0, all, more, false}, {1000, all, more, false}},
+			[]step{{0, all, more, true}, {100, all, more, true}, {0, all, more, false}, {1000, all, more, false}},
 			[]string{"- 100", "template 1000", "- 1000", "binding 0"},
 		},
 		"or later still, while the template goes on telling": {
-			[]look{{0, all, more, true}, {100, all, more, true}, {900, all, most, true}, {100, all, most, true}, {2000, all, most, false}},
+			[]step{{0, all, more, true}, {100, all, more, true}, {900, all, most, true}, {100, all, most, true}, {2000, all, most, false}},
 			[]string{"- 100", "template 1000", "- 100", "template 1000", "binding 0"},
 		},
 		"but at once when it is news": {
-			[]look{{0, all, more, true}, {100, all, more, true}, {0, none, more, false}, {20, none, more, false}},
+			[]step{{0, all, more, true}, {100, all, more, true}, {0, none, more, false}, {20, none, more, false}},
 			[]string{"- 100", "template 1000", "- 20", "binding 0"},
 		},
 		"that another cluster is to have it is told with what that reports": {
-			[]look{{0, rose, moves, false}, {900, rose, moves, false}, {0, rose, moved, false}, {100, rose, moved, false}},
+			[]step{{0, rose, moves, false}, {900, rose, moves, false}, {0, rose, moved, false}, {100, rose, moved, false}},
 			[]string{"- 1000", "- 100", "- 100", "binding 0"},
 		},
 		"or a second later, in all": {
-			[]look{{0, rose, moves, true}, {500, rose, moves, true}, {500, rose, moves, true}},
+			[]step{{0, rose, moves, true}, {500, rose, moves, true}, {500, rose, moves, true}},
 			[]string{"- 1000", "- 500", "template+binding 0"},
 		},
 		"but not what is worse meanwhile": {
-			[]look{{0, rose, moves, false}, {500, rose, lost, false}, {20, rose, lost, false}},
+			[]step{{0, rose, moves, false}, {500, rose, lost, false}, {20, rose, lost, false}},
 			[]string{"- 1000", "- 20", "binding 0"},
 		},
 		"health that changes is told by both at once": {
-			[]look{{0, rose, fell, true}, {20, rose, fell, true}, {0, fell, rose, true}, {20, fell, rose, true}, {0, rose, rose, false}},
+			[]step{{0, rose, fell, true}, {20, rose, fell, true}, {0, fell, rose, true}, {20, fell, rose, true}, {0, rose, rose, false}},
 			[]string{"- 20", "template+binding 0", "- 20", "template+binding 0", "- 0"},
 		},
 		"and health that changes ends what the binding had yet to tell": {
-			[]look{{0, all, more, true}, {100, all, more, true}, {0, all, rose, true}, {20, all, rose, true}},
+			[]step{{0, all, more, true}, {100, all, more, true}, {0, all, rose, true}, {20, all, rose, true}},
 			[]string{"- 100", "template 1000", "- 20", "template+binding 0"},
 		},
 	}

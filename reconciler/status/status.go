@@ -105,8 +105,8 @@ type Aggregator interface {
 	AggregateStatus(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (status map[string]any, changed bool, err error)
 	// Unheard returns what of the items counts where nothing is heard any more of some clusters, since a time.
 	Unheard(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) []workv1alpha2.AggregatedStatusItem
-	// HeedsSilence reports whether that differs from the items for a kind.
-	HeedsSilence(gvk schema.GroupVersionKind) bool
+	// KnowsSilence reports whether that differs from the items for a kind.
+	KnowsSilence(gvk schema.GroupVersionKind) bool
 }
 
 // Reconciler writes the statuses of bindings and templates.
@@ -114,7 +114,7 @@ type Reconciler struct {
 	hub        client.Client
 	templates  Templates
 	aggregator Aggregator
-	options    Options
+	opts       Options
 	writer     writer
 	delays     delays
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
@@ -132,7 +132,7 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		hub:        hub,
 		templates:  templates,
 		aggregator: aggregator,
-		options:    o,
+		opts:       o,
 		writer:     writer{hub: hub, templates: templates, wrote: writecache.New[workv1alpha2.Binding](o.Clock)},
 		delays:     newDelays(o),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
@@ -177,8 +177,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("status").
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.options.Workers,
-			NewQueue:                fairqueue.ByNamespace(r.options.Workers),
+			MaxConcurrentReconciles: r.opts.Workers,
+			NewQueue:                fairqueue.ByNamespace(r.opts.Workers),
 			RateLimiter:             limiter(),
 		}).
 		Watches(&workv1alpha2.ResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).

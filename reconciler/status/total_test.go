@@ -51,7 +51,7 @@ func (rule) Unheard(_ *unstructured.Unstructured, items []workv1alpha2.Aggregate
 	return items
 }
 
-func (rule) HeedsSilence(schema.GroupVersionKind) bool { return false }
+func (rule) KnowsSilence(schema.GroupVersionKind) bool { return false }
 
 // placed returns a binding of a kind that was placed on the clusters.
 func placed(apiVersion, kind string, clusters ...string) *workv1alpha2.ResourceBinding {
@@ -90,9 +90,9 @@ func TestTotal(t *testing.T) {
 	there := &unstructured.Unstructured{Object: map[string]any{"kind": "X", "metadata": map[string]any{"name": "web"}}}
 	leaving := there.DeepCopy()
 	leaving.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	undecided, held := placed("v1", "X"), placed("v1", "X")
-	undecided.Annotations, held.Annotations = nil, nil
-	held.Status.AggregatedStatus = one
+	undecided, decided := placed("v1", "X"), placed("v1", "X")
+	undecided.Annotations, decided.Annotations = nil, nil
+	decided.Status.AggregatedStatus = one
 	present := templates{there, templatestore.Present}
 	cases := map[string]struct {
 		templates templates
@@ -111,7 +111,7 @@ func TestTotal(t *testing.T) {
 		"one of which no cluster has reported is left as it was": {present, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
 		"one that has yet to be placed is left, too":             {present, ready, undecided, nil, 0, rollup.Total{}, false},
 		"one that is to stand nowhere has the status of nothing": {present, ready, placed("v1", "X"), nil, 0, rollup.Total{}, true},
-		"one that nobody needs any more, too":                    {present, ready, held, nil, 0, rollup.Total{}, true},
+		"one that nobody needs any more, too":                    {present, ready, decided, nil, 0, rollup.Total{}, true},
 		"a rule that fails":                                      {present, fails, placed("v1", "X", "a"), one, firstRetry, rollup.Total{Fault: "boom"}, false},
 		"an answer that is on its way":                           {present, waits, placed("v1", "X", "a"), one, 7 * time.Second, rollup.Total{Pending: true}, false},
 		"one that says what held a moment ago":                   {present, behind, placed("v1", "X", "a"), one, 7 * time.Second, rollup.Total{Pending: true}, true},
@@ -195,7 +195,7 @@ func TestRetries(t *testing.T) {
 
 // TestLifeOfATotal: what templates show as clusters come and go.
 func TestLifeOfATotal(t *testing.T) {
-	type look struct {
+	type step struct {
 		clusters []string // that it is placed on
 		reports  string   // by cluster, as JSON
 		want     string
@@ -205,9 +205,9 @@ func TestLifeOfATotal(t *testing.T) {
 	type numbers struct{ Replicas, ReadyReplicas, ObservedGeneration int64 }
 	cases := map[string]struct {
 		kind  string
-		looks []look
+		looks []step
 	}{
-		"a Deployment whose clusters leave one by one": {"apps/v1 Deployment", []look{
+		"a Deployment whose clusters leave one by one": {"apps/v1 Deployment", []step{
 			{[]string{"a", "b"}, `{"a":` + one + `}`, "2 2 0"}, // b has yet to hear of it
 			{[]string{"a", "b"}, `{"a":` + one + `,"b":` + one + `}`, "4 4 1"},
 			{[]string{"b"}, `{"b":` + one + `}`, "2 2 1"},
@@ -215,7 +215,7 @@ func TestLifeOfATotal(t *testing.T) {
 			{nil, `{}`, "0 0 1"},
 			{[]string{"a"}, `{"a":` + one + `}`, "2 2 1"},
 		}},
-		"a StatefulSet that is scaled to nothing": {"apps/v1 StatefulSet", []look{
+		"a StatefulSet that is scaled to nothing": {"apps/v1 StatefulSet", []step{
 			{[]string{"a"}, `{"a":` + one + `}`, "2 2 1"},
 			{[]string{"a"}, `{"a":` + none + `}`, "0 0 1"},
 		}},

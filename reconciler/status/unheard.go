@@ -26,9 +26,9 @@ func unreadySince(c *clusterv1alpha1.Cluster) time.Time {
 }
 
 // counted returns the items as they count in the template's status: what clusters reported last of which nothing is
-// heard any more is not known. The binding goes on to tell it.
+// heard any more is not known. The binding goes on to show it.
 func (r *Reconciler) counted(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) ([]workv1alpha2.AggregatedStatusItem, error) {
-	if !r.aggregator.HeedsSilence(template.GroupVersionKind()) {
+	if !r.aggregator.KnowsSilence(template.GroupVersionKind()) {
 		return items, nil
 	}
 	names := make([]string, len(items))
@@ -45,7 +45,7 @@ func (r *Reconciler) counted(ctx context.Context, template *unstructured.Unstruc
 // recount enqueues the bindings for whose templates it counts that a cluster fell silent, or is heard of again.
 func (r *Reconciler) recount(ctx context.Context, cluster string) error {
 	return bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
-		if slices.Contains(plan.Keeps(plan.SpecOf(b)), cluster) && r.aggregator.HeedsSilence(bindings.TemplateOf(b).GroupVersionKind) {
+		if slices.Contains(plan.Keeps(plan.SpecOf(b)), cluster) && r.aggregator.KnowsSilence(bindings.TemplateOf(b).GroupVersionKind) {
 			r.inbox.add(client.ObjectKeyFromObject(b))
 		}
 	})

@@ -81,13 +81,13 @@ func (p *plane) Event(obj runtime.Object, eventType, reason, message string) {
 	p.events = append(p.events, fmt.Sprintf("%s %s %s: %s", obj.(client.Object).GetName(), eventType, reason, message))
 }
 
-func (p *plane) look() (reconcile.Result, error) {
+func (p *plane) reconcile() (reconcile.Result, error) {
 	return p.loop.Reconcile(p.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "eu-1"}})
 }
 
-func (p *plane) mustLook() {
+func (p *plane) mustReconcile() {
 	p.Helper()
-	if result, err := p.look(); err != nil || !result.IsZero() {
+	if result, err := p.reconcile(); err != nil || !result.IsZero() {
 		p.Fatalf("another look: %v, error: %v", result, err)
 	}
 }
@@ -101,8 +101,8 @@ func (p *plane) want(what string, want, got []string) {
 
 func TestTaintsFollowConditions(t *testing.T) {
 	p := planeOf(t, clusterOf("eu-1", metav1.ConditionUnknown), clusterOf("eu-2", metav1.ConditionUnknown), offline())
-	p.mustLook()
-	p.mustLook()
+	p.mustReconcile()
+	p.mustReconcile()
 	writes := []string{`{"metadata":{"resourceVersion":"999"},"spec":{"taints":[{"effect":"NoExecute","key":"mine"},{"effect":"NoSchedule","key":"offline","timeAdded":"2026-01-02T12:00:00Z"}]}}`}
 	events := []string{"eu-1 Normal TaintClusterSucceed: added offline:NoSchedule"}
 	p.want("writes", writes, p.writes)
@@ -116,8 +116,8 @@ func TestTaintsFollowConditions(t *testing.T) {
 	if err := p.Status().Update(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	p.mustLook()
-	p.mustLook()
+	p.mustReconcile()
+	p.mustReconcile()
 	writes = append(writes, `{"metadata":{"resourceVersion":"1001"},"spec":{"taints":[{"effect":"NoExecute","key":"mine"}]}}`)
 	p.want("writes", writes, p.writes)
 	p.want("events", append(events, "eu-1 Normal TaintClusterSucceed: removed offline:NoSchedule"), p.events)
@@ -125,11 +125,11 @@ func TestTaintsFollowConditions(t *testing.T) {
 
 func TestAPolicyThatGoesTakesNothingOff(t *testing.T) {
 	p := planeOf(t, clusterOf("eu-1", metav1.ConditionUnknown), offline())
-	p.mustLook()
+	p.mustReconcile()
 	if err := p.Delete(t.Context(), offline()); err != nil {
 		t.Fatal(err)
 	}
-	p.mustLook()
+	p.mustReconcile()
 	if len(p.writes) != 1 {
 		t.Errorf("%d writes: %v", len(p.writes), p.writes)
 	}
@@ -157,7 +157,7 @@ func TestWritesThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := planeOf(t, clusterOf("eu-1", metav1.ConditionFalse), offline())
 			p.refuse = tc.refuse
-			result, err := p.look()
+			result, err := p.reconcile()
 			if (err != nil) != (tc.wantErr != nil) || tc.wantErr != nil && apierrors.ReasonForError(err) != apierrors.ReasonForError(tc.wantErr) {
 				t.Errorf("error = %v, want %v", err, tc.wantErr)
 			}
@@ -181,7 +181,7 @@ func TestClustersThatAreLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := planeOf(t, objects...)
-			p.mustLook()
+			p.mustReconcile()
 			p.want("writes", nil, p.writes)
 			p.want("events", nil, p.events)
 		})

@@ -220,8 +220,8 @@ func (p *policies) forget(req ctrl.Request) {
 // once, and the template loop removes the claim from each and its binding, or replaces it by that of another policy.
 // Each of these changes enqueues the policy again.
 func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy) error {
-	patch, held := bindings.WithoutFinalizer(policy, finalizerOf(policy))
-	if !held || p.written.Ended(policy) {
+	patch, has := bindings.WithoutFinalizer(policy, finalizerOf(policy))
+	if !has || p.written.Ended(policy) {
 		return nil
 	}
 	for _, gvk := range kindsOf(policy, p.opts.Skip) {

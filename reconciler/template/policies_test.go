@@ -75,9 +75,9 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestReleaseTellsOnce: the policy is reconciled for each template that lost its claim,
+// TestReleaseReportsOnce: the policy is reconciled for each template that lost its claim,
 // and must not enqueue all the others again each time.
-func TestReleaseTellsOnce(t *testing.T) {
+func TestReleaseReportsOnce(t *testing.T) {
 	leaving := deleted(policy("p"))
 	leaving.UID, leaving.Finalizers = types.UID("p-1"), []string{policyv1alpha1.PropagationPolicyControllerFinalizer}
 	p, sent := claimedOnce(t, leaving)

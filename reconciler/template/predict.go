@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -27,7 +26,7 @@ func (r *Reconciler) Predict(ctx context.Context, gvk schema.GroupVersionKind, o
 	template.SetName(obj.GetName())
 	template.SetLabels(obj.GetLabels())
 	s := state{key: templatestore.KeyOf(template), template: template}
-	next, err := loop.Run(ctx, &s, r.decide[0])
+	next, err := r.chooser.run(ctx, &s)
 	if err != nil || next.Done || s.policy == nil {
 		return propagation.Claim{}, false
 	}

@@ -1,7 +1,6 @@
 package template
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -12,8 +11,8 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // TestPredict predicts the claim of a scene's template as if it were about to be created.
@@ -49,14 +48,13 @@ func TestPredict(t *testing.T) {
 		"kinds that are never propagated are not even looked at": {
 			gvk: schema.GroupVersionKind{Version: "v1", Kind: "Event"},
 			edit: func(s *scene, _ *metav1.ObjectMeta) {
-				s.decide = []loop.Phase[state]{func(context.Context, *state) (loop.Next, error) { panic("looked at") }}
+				s.chooser.candidates = func(selector.Resource) ([]policyv1alpha1.Policy, error) { panic("looked at") }
 			},
 		},
-		"what cannot be told is left to the loop": {edit: func(s *scene, _ *metav1.ObjectMeta) {
-			s.decide = []loop.Phase[state]{func(_ context.Context, st *state) (loop.Next, error) {
-				st.policy = s.p
-				return loop.Next{}, errors.New("the cache is gone")
-			}}
+		"what cannot be decided is left to the loop": {edit: func(s *scene, _ *metav1.ObjectMeta) {
+			s.chooser.candidates = func(selector.Resource) ([]policyv1alpha1.Policy, error) {
+				return []policyv1alpha1.Policy{s.p}, errors.New("the cache is gone")
+			}
 		}},
 	}
 	for name, tc := range cases {

@@ -80,9 +80,9 @@ func TestOverQuota(t *testing.T) {
 	}
 }
 
-// TestAnEditThatAQuotaHoldsBackIsTold: the binding stays as it is, and records why, so that the edit does not look
+// TestAnEditThatAQuotaHoldsBackIsReported: the binding stays as it is, and records why, so that the edit does not look
 // done.
-func TestAnEditThatAQuotaHoldsBackIsTold(t *testing.T) {
+func TestAnEditThatAQuotaHoldsBackIsReported(t *testing.T) {
 	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team: cpu: 20 of 2",
 	}}

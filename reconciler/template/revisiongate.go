@@ -9,7 +9,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -18,14 +18,14 @@ import (
 // docs/design/0009.
 type revisionGate struct {
 	owner    func(ctx context.Context, template *unstructured.Unstructured) (policyv1alpha1.Policy, error)
-	switches *switching.Tracker
-	waiting  *switching.Waiting[templatestore.Key]
+	switches *revisiongate.Tracker
+	waiting  *revisiongate.Waiting[templatestore.Key]
 }
 
-func newRevisionGate(owner func(context.Context, *unstructured.Unstructured) (policyv1alpha1.Policy, error), switches *switching.Tracker, again func(templatestore.Key)) revisionGate {
+func newRevisionGate(owner func(context.Context, *unstructured.Unstructured) (policyv1alpha1.Policy, error), switches *revisiongate.Tracker, again func(templatestore.Key)) revisionGate {
 	g := revisionGate{owner: owner, switches: switches}
 	if switches != nil {
-		g.waiting = switching.NewWaiting(switches, again)
+		g.waiting = revisiongate.NewWaiting(switches, again)
 	}
 	return g
 }

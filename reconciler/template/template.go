@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/reconciler/template/predecessor"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -77,7 +77,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Switches reports what is being switched from one revision to the next, and must be left as it is
 	// until that is done; nil for nothing.
-	Switches *switching.Tracker
+	Switches *revisiongate.Tracker
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -95,9 +95,13 @@ type Reconciler struct {
 	failures dedup.Messages[templatestore.Key]
 	delayed  *debounce.Debouncer[templatestore.Key]
 
-	// decide are the phases that compute what would be written, and write nothing.
-	decide []loop.Phase[state]
-	phases []loop.Phase[state]
+	reader  reader
+	chooser chooser
+	gate    revisionGate
+	binder  binder
+	dryRun  binder // decides what would be written, and reserves nothing
+	writer  writer
+	counts  counts
 }
 
 // New returns the loop. hub reads from a cache; templates must use Claims.
@@ -112,28 +116,23 @@ func New(hub client.Client, templates *templatestore.Store, decider Decider, int
 		opts.StatusEvery = 2 * time.Second
 	}
 	r := &Reconciler{
-		hub:       hub,
-		templates: templates,
-		events:    events,
-		opts:      opts,
-		written:   writecache.New[workv1alpha2.Binding](opts.Clock),
-		delayed:   debounce.New[templatestore.Key](debounce.Options{Wait: opts.Debounce, MaxWait: 4 * opts.Debounce, Clock: opts.Clock}),
+		hub: hub, templates: templates, events: events, opts: opts,
+		written: writecache.New[workv1alpha2.Binding](opts.Clock),
+		delayed: debounce.New[templatestore.Key](debounce.Options{Wait: opts.Debounce, MaxWait: 4 * opts.Debounce, Clock: opts.Clock}),
 	}
 	r.policies = newPolicies(hub, templates, &r.inbox, opts)
 	catalog := r.policies.catalog
-	read := reader{template: templates.Get, binding: r.binding}
-	choose := chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
-	bind := newBinder(interpreter, decider, catalog, opts)
-	bind.ran = func(ctx context.Context, key templatestore.Key, p *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error) {
+	r.reader = reader{template: templates.Get, binding: r.binding}
+	r.chooser = chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
+	r.gate = newRevisionGate(r.chooser.owner, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
+	r.binder = newBinder(interpreter, decider, catalog, opts)
+	r.binder.ran = func(ctx context.Context, key templatestore.Key, p *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error) {
 		return predecessor.Clusters(ctx, hub, bindings.KeyOf(key), p)
 	}
-	gate := newRevisionGate(choose.owner, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
-	dryRun := bind
-	dryRun.decide = decider.Preview
-	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, debounce: r.delayed.Delay, withdraw: decider.Withdraw, clock: opts.Clock}
-	counts := newCounts(opts.Metrics, opts.Clock)
-	r.decide = []loop.Phase[state]{choose.run, gate.check, claim, dryRun.run}
-	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), gate.wait, counts.applied(claim, bind.run, write.run)}
+	r.dryRun = r.binder
+	r.dryRun.decide = decider.Preview
+	r.writer = writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, debounce: r.delayed.Delay, withdraw: decider.Withdraw, clock: opts.Clock}
+	r.counts = newCounts(opts.Metrics, opts.Clock)
 	return r
 }
 
@@ -185,7 +184,7 @@ type state struct {
 // Reconcile brings one template's binding up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, key templatestore.Key) (reconcile.Result, error) {
 	s := state{key: key}
-	next, err := loop.Run(ctx, &s, r.phases...)
+	next, err := loop.Run(ctx, &s, r.reader.run, r.writer.sweep, r.counts.matched(r.chooser.run), r.gate.wait, r.counts.applied(claim, r.binder.run, r.writer.run))
 	if !s.delayed {
 		r.delayed.Forget(key)
 	}

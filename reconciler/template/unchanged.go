@@ -12,6 +12,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
+// decide runs the phases that compute what would be written, and writes nothing.
+func decide(ctx context.Context, r *Reconciler, s *state) (loop.Next, error) {
+	return loop.Run(ctx, s, r.chooser.run, r.gate.check, claim, r.dryRun.run)
+}
+
 // PlacementUnchanged reports whether nothing is left to decide about a template: a pass of this loop
 // would now write on its binding b which version of the template b is
 // for, and nothing else. The content may then be sent to the clusters at once,
@@ -26,7 +31,7 @@ func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructu
 		return false
 	}
 	s := state{key: templatestore.KeyOf(template), template: template, binding: b}
-	next, err := loop.Run(ctx, &s, r.decide...)
+	next, err := decide(ctx, r, &s)
 	return err == nil && !next.Done && s.policy != nil && s.claim == nil && !s.activation.Waits && propagation.SameDecision(b, s.desired)
 }
 
@@ -38,6 +43,6 @@ func (r *Reconciler) Undecided(ctx context.Context, template *unstructured.Unstr
 		return true
 	}
 	s := state{key: templatestore.KeyOf(template), template: template, binding: b}
-	next, err := loop.Run(ctx, &s, r.decide...)
+	next, err := decide(ctx, r, &s)
 	return err == nil && !next.Done && s.desired != nil && !propagation.SameDecision(b, s.desired)
 }

@@ -13,8 +13,8 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -44,7 +44,7 @@ func newScene(t *testing.T) *scene {
 		"containers": []any{map[string]any{"name": "main", "image": "web:1"}},
 	}}}
 	candidates := func() []policyv1alpha1.Policy { return []policyv1alpha1.Policy{s.p, s.other} }
-	choose := chooser{
+	s.chooser = chooser{
 		find: func(_ context.Context, ref propagation.PolicyRef) (policyv1alpha1.Policy, bool, error) {
 			i := slices.IndexFunc(candidates(), func(p policyv1alpha1.Policy) bool { return p.GetName() == ref.Name })
 			if i < 0 {
@@ -55,14 +55,13 @@ func newScene(t *testing.T) *scene {
 		candidates: func(selector.Resource) ([]policyv1alpha1.Policy, error) { return candidates(), nil },
 		exists:     func(context.Context, string, string) (bool, error) { return false, nil },
 	}
-	bind := func(ctx context.Context, st *state) (loop.Next, error) {
-		b := binderFor(0, nil, s.clusters...)
-		b.replicas = interpreter.Native().Replicas
-		return b.run(ctx, st)
+	s.dryRun = binderFor(0, nil)
+	s.dryRun.replicas = interpreter.Native().Replicas
+	s.dryRun.decide = func(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
+		return binderFor(0, nil, s.clusters...).decide(ctx, b)
 	}
-	s.decide = []loop.Phase[state]{choose.run, claim, bind}
 	st := state{key: key(), template: s.template, policy: s.p}
-	if _, err := bind(t.Context(), &st); err != nil {
+	if _, err := s.dryRun.run(t.Context(), &st); err != nil {
 		t.Fatal(err)
 	}
 	s.binding = st.desired.(*workv1alpha2.ResourceBinding)
@@ -176,7 +175,7 @@ func TestDelay(t *testing.T) {
 			if s.binding != nil {
 				st.binding = s.binding
 			}
-			if next, err := loop.Run(t.Context(), &st, s.decide...); err != nil || next.Done {
+			if next, err := decide(t.Context(), s.Reconciler, &st); err != nil || next.Done {
 				t.Fatalf("decide: done %v, err %v", next.Done, err)
 			}
 			p := writer{debounce: func(templatestore.Key, string) time.Duration { return wait }}

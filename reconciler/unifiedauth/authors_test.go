@@ -52,7 +52,7 @@ func newStage() *stage {
 
 // look has the rights of the namespace brought by a loop that has written nothing
 // itself.
-func (s *stage) look(t *testing.T) error {
+func (s *stage) reconcile(t *testing.T) error {
 	t.Helper()
 	r := newRights(New(s, record.NewFakeRecorder(10), Options{}))
 	r.reach.changed(nil, by("eu", "shop"))
@@ -74,7 +74,7 @@ func (s *stage) work(t *testing.T) *workv1alpha1.Work {
 func TestWhatIsWrittenMeanwhileKeepsItsAuthor(t *testing.T) {
 	const alice, evil = `[{"user":"alice"}]`, `{"kind":"evil"}`
 	s := newStage()
-	if err := s.look(t); err != nil {
+	if err := s.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
 	work := s.work(t)
@@ -89,14 +89,14 @@ func TestWhatIsWrittenMeanwhileKeepsItsAuthor(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := s.look(t); err != nil && !apierrors.IsConflict(err) {
+	if err := s.reconcile(t); err != nil && !apierrors.IsConflict(err) {
 		t.Fatal(err)
 	}
 	if work := s.work(t); strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), "evil") && work.Annotations[workv1alpha2.AppliedByAnnotation] != alice {
 		t.Errorf("alice's manifest is the control plane's: %v", work.Annotations)
 	}
 	s.meanwhile = nil
-	if err := s.look(t); err != nil {
+	if err := s.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
 	if work := s.work(t); strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), "evil") || work.Annotations[workv1alpha2.AppliedByAnnotation] != "" {
@@ -108,7 +108,7 @@ func TestWhatIsWrittenMeanwhileKeepsItsAuthor(t *testing.T) {
 // are taken away, nor has the Work that takes them away go without them.
 func TestRightsAreNotHeldBack(t *testing.T) {
 	s := newStage()
-	if err := s.look(t); err != nil {
+	if err := s.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
 	work := s.work(t)
@@ -117,7 +117,7 @@ func TestRightsAreNotHeldBack(t *testing.T) {
 	if err := s.Update(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.look(t); err != nil {
+	if err := s.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
 	work = s.work(t)
@@ -128,7 +128,7 @@ func TestRightsAreNotHeldBack(t *testing.T) {
 		t.Errorf("the work belongs to %v, with the finalizers %v", owner, work.Finalizers)
 	}
 	version := work.ResourceVersion
-	if err := s.look(t); err != nil || s.work(t).ResourceVersion != version {
+	if err := s.reconcile(t); err != nil || s.work(t).ResourceVersion != version {
 		t.Errorf("written again: %v", err)
 	}
 }

@@ -118,9 +118,9 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	for i := range spaces {
-		w.look(t, request("", access.In(fmt.Sprintf("ns-%02d", i))))
+		w.reconcile(t, request("", access.In(fmt.Sprintf("ns-%02d", i))))
 	}
-	w.look(t, request("", access.OfClusterRole("edit")), request("", access.OfClusterRole("view")))
+	w.reconcile(t, request("", access.OfClusterRole("edit")), request("", access.OfClusterRole("view")))
 	return w
 }
 
@@ -133,7 +133,7 @@ func (w *world) team(i int, role string, users ...string) *rbacv1.RoleBinding {
 }
 
 // look has sources looked at, and returns when one is to be looked at again.
-func (w *world) look(t *testing.T, requests ...reconcile.Request) (again time.Duration) {
+func (w *world) reconcile(t *testing.T, requests ...reconcile.Request) (again time.Duration) {
 	t.Helper()
 	for _, req := range requests {
 		result, err := w.Reconcile(t.Context(), req)
@@ -165,9 +165,9 @@ func TestWhatAChangeOfRightsCosts(t *testing.T) {
 	}
 	w.wrote = nil
 	for i := range spaces {
-		w.look(t, request("", access.In(fmt.Sprintf("ns-%02d", i))))
+		w.reconcile(t, request("", access.In(fmt.Sprintf("ns-%02d", i))))
 	}
-	w.look(t, request("", access.OfClusterRole("edit")))
+	w.reconcile(t, request("", access.OfClusterRole("edit")))
 	w.wants(t, "a second look")
 
 	team := w.team(7, "edit", "alice", "bob")
@@ -179,14 +179,14 @@ func TestWhatAChangeOfRightsCosts(t *testing.T) {
 	if diff := cmp.Diff([]reconcile.Request{request("", "ns-07"), request("", "ClusterRole/edit")}, requests); diff != "" {
 		t.Errorf("a binding has looked at (-want +got):\n%s", diff)
 	}
-	w.look(t, requests...)
+	w.reconcile(t, requests...)
 	w.wants(t, "a subject more", "change karmada-es-c-7 ns-07")
 
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "edit"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}}
 	if err := w.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
-	w.look(t, everywhere(t.Context(), role)...)
+	w.reconcile(t, everywhere(t.Context(), role)...)
 	var all []string
 	for i := range clusters {
 		all = append(all, fmt.Sprintf("change karmada-es-c-%d ClusterRole/edit", i))
@@ -197,7 +197,7 @@ func TestWhatAChangeOfRightsCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wrote = nil
-	w.look(t, inNamespace(t.Context(), team)...)
+	w.reconcile(t, inNamespace(t.Context(), team)...)
 	w.wants(t, "a binding that goes", "delete karmada-es-c-7 ns-07")
 }
 
@@ -208,28 +208,28 @@ func TestRightsStayAWhile(t *testing.T) {
 	w.wrote = nil
 	const cluster = "c-3"
 	w.reach.changed(nil, by(cluster, "ns-00"))
-	w.look(t, request(cluster, access.In("ns-00")))
+	w.reconcile(t, request(cluster, access.In("ns-00")))
 	w.wants(t, "a cluster that is reached", "make karmada-es-c-3 ns-00")
 	w.reach.changed(by(cluster, "ns-00"), nil)
-	if again := w.look(t, request(cluster, access.In("ns-00"))); again != linger {
+	if again := w.reconcile(t, request(cluster, access.In("ns-00"))); again != linger {
 		t.Errorf("looked at again after %s", again)
 	}
 	w.reach.changed(nil, by(cluster, "ns-00"))
-	w.look(t, request(cluster, access.In("ns-00")))
+	w.reconcile(t, request(cluster, access.In("ns-00")))
 	w.wants(t, "what is made again")
 	w.reach.changed(by(cluster, "ns-00"), nil)
-	w.look(t, request(cluster, access.In("ns-00")))
+	w.reconcile(t, request(cluster, access.In("ns-00")))
 	w.clock.SetTime(w.clock.Now().Add(linger - time.Second))
-	if again := w.look(t, request("", access.In("ns-00"))); again != time.Second {
+	if again := w.reconcile(t, request("", access.In("ns-00"))); again != time.Second {
 		t.Errorf("looked at again after %s", again)
 	}
 	w.wants(t, "what is gone for less than ten minutes")
 	if err := w.Update(t.Context(), w.team(0, "edit", "bob")); err != nil {
 		t.Fatal(err)
 	}
-	w.look(t, request("", access.In("ns-00")))
+	w.reconcile(t, request("", access.In("ns-00")))
 	w.wants(t, "a right that is taken away meanwhile", "change karmada-es-c-0 ns-00", "change karmada-es-c-3 ns-00")
 	w.clock.SetTime(w.clock.Now().Add(time.Second))
-	w.look(t, request("", access.In("ns-00")))
+	w.reconcile(t, request("", access.In("ns-00")))
 	w.wants(t, "what is gone for ten minutes", "delete karmada-es-c-3 ns-00")
 }

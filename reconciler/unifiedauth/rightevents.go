@@ -32,7 +32,7 @@ func (r *rights) register(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("unifiedauth-rights").
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(applyAsChanges())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(comesOrGoes())).
 		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(inNamespace), builder.WithPredicates(ruleChanges())).
@@ -149,7 +149,7 @@ func (r *rights) workHandler() handler.EventHandler {
 			}
 		}
 	}
-	look := func(q queue, work *workv1alpha1.Work) {
+	enqueue := func(q queue, work *workv1alpha1.Work) {
 		cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace)
 		if source, is := access.Copied(work); is {
 			q.Add(request(cluster, source))
@@ -161,7 +161,7 @@ func (r *rights) workHandler() handler.EventHandler {
 				if _, is := access.Copied(work); is {
 					r.works.wrote.Observed(work)
 				}
-				look(q, work) // what it is made for may be gone since
+				enqueue(q, work) // what it is made for may be gone since
 				reached(ctx, q, nil, work)
 			}
 		},
@@ -175,8 +175,8 @@ func (r *rights) workHandler() handler.EventHandler {
 				r.works.wrote.Observed(is)
 			}
 			if was.Generation != is.Generation || !equality.Semantic.DeepEqual(was.Labels, is.Labels) || was.Annotations[access.RightsAnnotation] != is.Annotations[access.RightsAnnotation] {
-				look(q, was)
-				look(q, is)
+				enqueue(q, was)
+				enqueue(q, is)
 			}
 			reached(ctx, q, was, is)
 		},
@@ -185,7 +185,7 @@ func (r *rights) workHandler() handler.EventHandler {
 				if _, is := access.Copied(work); is {
 					r.works.wrote.Gone(client.ObjectKeyFromObject(work))
 				}
-				look(q, work)
+				enqueue(q, work)
 				reached(ctx, q, work, nil)
 			}
 		},

@@ -23,7 +23,7 @@ import (
 // with none all clusters that have to do with it.
 type rights struct {
 	hub     client.Client
-	options Options
+	opts    Options
 	skip    propagation.SkipRules
 	works   works
 	reach   *reach
@@ -40,7 +40,7 @@ type place struct {
 }
 
 func newRights(r *Reconciler) *rights {
-	return &rights{hub: r.hub, options: r.options, skip: r.skip, works: r.works, reach: newReach(), sources: sources{hub: r.hub, skip: r.skip}, idle: map[place]time.Time{}}
+	return &rights{hub: r.hub, opts: r.opts, skip: r.skip, works: r.works, reach: newReach(), sources: sources{hub: r.hub, skip: r.skip}, idle: map[place]time.Time{}}
 }
 
 // linger is how long rights stay in a cluster that no author's Work goes to any more:
@@ -126,10 +126,10 @@ func (r *rights) lingers(p place, has bool) time.Duration {
 		delete(r.idle, p)
 		return 0
 	case !idle:
-		r.idle[p] = r.options.Clock.Now()
+		r.idle[p] = r.opts.Clock.Now()
 		return linger
 	default:
-		if left := linger - r.options.Clock.Since(since); left > 0 {
+		if left := linger - r.opts.Clock.Since(since); left > 0 {
 			return left
 		}
 		delete(r.idle, p)

@@ -28,7 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
-	"github.com/flotilla-io/flotilla/reconciler/succession"
+	"github.com/flotilla-io/flotilla/reconciler/workrename"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -48,17 +48,17 @@ const defaultWorkers = 2
 // Reconciler writes the Works by which the hub may impersonate.
 type Reconciler struct {
 	hub      client.Client
-	recorder loop.Recorder
-	options  Options
+	events   loop.Recorder
+	opts     Options
 	skip     propagation.SkipRules
 	works    works
 	reported dedup.Messages[string] // failures, by cluster
 	// succession renames Works.
-	succession succession.Succession
+	succession workrename.Succession
 }
 
 // New returns the loop.
-func New(hub client.Client, recorder loop.Recorder, o Options) *Reconciler {
+func New(hub client.Client, events loop.Recorder, o Options) *Reconciler {
 	if o.Workers == 0 {
 		o.Workers = defaultWorkers
 	}
@@ -70,14 +70,14 @@ func New(hub client.Client, recorder loop.Recorder, o Options) *Reconciler {
 		skip = *o.Skip
 	}
 	wrote := writecache.New[*workv1alpha1.Work](o.Clock)
-	return &Reconciler{hub: hub, recorder: recorder, options: o, skip: skip, works: works{hub: hub, wrote: wrote}, succession: succession.New(hub, wrote)}
+	return &Reconciler{hub: hub, events: events, opts: o, skip: skip, works: works{hub: hub, wrote: wrote}, succession: workrename.New(hub, wrote)}
 }
 
 // Register adds the loop to mgr.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("unifiedauth").
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
 		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(impersonatorChanges())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(newOnly())).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.granted), builder.WithPredicates(granting())).
@@ -90,46 +90,59 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	return newRights(r).register(ctx, mgr)
 }
 
-// Reconcile makes the Works of one cluster what they should be.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	cluster := &clusterv1alpha1.Cluster{}
-	if err := r.hub.Get(ctx, req.NamespacedName, cluster, client.UnsafeDisableDeepCopy); err != nil {
-		r.reported.Forget(req.Name)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	open, err := r.works.open(ctx, cluster)
-	if err != nil || !open {
-		return reconcile.Result{}, err
-	}
-	changed, err := r.bring(ctx, cluster)
-	r.report(cluster, changed, err)
-	return reconcile.Result{}, err
+// state is what the phases of one pass find out and pass on to later phases.
+type state struct {
+	key     client.ObjectKey
+	cluster *clusterv1alpha1.Cluster
+	open    bool // the cluster has an execution namespace to write to
+	works   []*workv1alpha1.Work
+	changed bool
 }
 
-// bring writes what differs and reports whether anything did.
-func (r *Reconciler) bring(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
-	subjects, err := r.subjects(ctx, cluster.Name)
-	if err != nil {
-		return false, err
+// Reconcile makes the Works of one cluster what they should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s := state{key: req.NamespacedName}
+	next, err := loop.Run(ctx, &s, r.read, r.decide, r.write, r.prune)
+	if s.open {
+		r.report(s.cluster, s.changed, err)
 	}
-	works, err := access.Works(cluster, subjects)
-	if err != nil {
-		return false, err
+	return loop.Result(next, err)
+}
+
+// read reads the cluster. It ends the pass where no Work can be written for it yet, or any more.
+func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
+	s.cluster = &clusterv1alpha1.Cluster{}
+	if err := r.hub.Get(ctx, s.key, s.cluster, client.UnsafeDisableDeepCopy); err != nil {
+		r.reported.Forget(s.key.Name)
+		return loop.Next{Done: true}, client.IgnoreNotFound(err)
 	}
-	changed := false
+	var err error
+	s.open, err = r.works.open(ctx, s.cluster)
+	return loop.Next{Done: !s.open}, err
+}
+
+// decide works out the Works that the cluster should have.
+func (r *Reconciler) decide(ctx context.Context, s *state) (loop.Next, error) {
+	subjects, err := r.subjects(ctx, s.cluster.Name)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	s.works, err = access.Works(s.cluster, subjects)
+	return loop.Next{}, err
+}
+
+// write writes what differs. One Work that cannot be written holds up no other.
+func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	var errs []error
-	for _, work := range works {
+	for _, work := range s.works {
 		wrote, err := r.works.put(ctx, work)
-		changed = changed || wrote
+		s.changed = s.changed || wrote
 		if err == nil {
 			err = r.succession.Rename(ctx, work, access.FormerWorkName(work.Name))
 		}
 		errs = append(errs, err)
 	}
-	if len(works) == 0 {
-		errs = append(errs, r.withdraw(ctx, cluster))
-	}
-	return changed, errors.Join(errs...)
+	return loop.Next{}, errors.Join(errs...)
 }
 
 // subjects are who may reach the cluster.
@@ -153,8 +166,12 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// withdraw removes the Works of a cluster that has no impersonator any more.
-func (r *Reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// prune deletes the Works of a cluster that has no impersonator any more.
+func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
+	if len(s.works) > 0 {
+		return loop.Next{}, nil
+	}
+	cluster := s.cluster
 	var errs []error
 	for _, name := range slices.Concat(access.WorkNames(), access.FormerWorkNames()) {
 		work := &workv1alpha1.Work{}
@@ -168,7 +185,7 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		errs = append(errs, client.IgnoreNotFound(err))
 		log.FromContext(ctx).Info("Let nobody be impersonated any more", "work", name)
 	}
-	return errors.Join(errs...)
+	return loop.Next{}, errors.Join(errs...)
 }
 
 // report says on the Cluster what changed, and what goes wrong once.
@@ -176,11 +193,11 @@ func (r *Reconciler) report(cluster *clusterv1alpha1.Cluster, changed bool, err 
 	switch {
 	case err != nil:
 		if r.reported.Record(cluster.Name, err.Error()) {
-			r.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err.Error())
+			r.events.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err.Error())
 		}
 	case changed:
 		r.reported.Forget(cluster.Name)
-		r.recorder.Event(cluster, corev1.EventTypeNormal, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed, "users of the hub who may reach the cluster can be impersonated in it")
+		r.events.Event(cluster, corev1.EventTypeNormal, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed, "users of the hub who may reach the cluster can be impersonated in it")
 	default:
 		r.reported.Forget(cluster.Name)
 	}

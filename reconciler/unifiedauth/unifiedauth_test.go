@@ -31,12 +31,12 @@ var shared servertest.Shared
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // recorder collects Events.
-type recorder struct {
+type events struct {
 	mu      sync.Mutex
 	reasons map[string]int
 }
 
-func (r *recorder) Event(_ runtime.Object, _, reason, _ string) {
+func (r *events) Event(_ runtime.Object, _, reason, _ string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reasons == nil {
@@ -45,7 +45,7 @@ func (r *recorder) Event(_ runtime.Object, _, reason, _ string) {
 	r.reasons[reason]++
 }
 
-func (r *recorder) seen() map[string]int {
+func (r *events) seen() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := map[string]int{}
@@ -56,14 +56,14 @@ func (r *recorder) seen() map[string]int {
 }
 
 // run runs the loop until stop is called.
-func run(t *testing.T, env *servertest.Env) (events *recorder, stop func()) {
+func run(t *testing.T, env *servertest.Env) (reported *events, stop func()) {
 	t.Helper()
 	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{SeveralPerProcess: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	events = &recorder{}
-	if err := unifiedauth.New(mgr.GetClient(), events, unifiedauth.Options{}).Register(t.Context(), mgr); err != nil {
+	reported = &events{}
+	if err := unifiedauth.New(mgr.GetClient(), reported, unifiedauth.Options{}).Register(t.Context(), mgr); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -76,7 +76,7 @@ func run(t *testing.T, env *servertest.Env) (events *recorder, stop func()) {
 		}
 	})
 	t.Cleanup(stop)
-	return events, stop
+	return reported, stop
 }
 
 func create(t *testing.T, env *servertest.Env, obj client.Object) {
@@ -282,15 +282,15 @@ func TestRightsComeAndGo(t *testing.T) {
 	rightsIn(t, env, "author", namespace, team)
 	rightsIn(t, env, "author", "", "ClusterRole flotilla:edit")
 	create(t, env, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "looker"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}})
-	look := &rbacv1.RoleBinding{
+	view := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "look"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "looker"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "alice"}},
 	}
-	create(t, env, look)
+	create(t, env, view)
 	rightsIn(t, env, "author", namespace, "Role flotilla:looker", "RoleBinding flotilla:look:59089bda", team)
 	rightsIn(t, env, "other", namespace)
 
-	for _, b := range []client.Object{look, binding} {
+	for _, b := range []client.Object{view, binding} {
 		if err := env.Hub.Delete(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}

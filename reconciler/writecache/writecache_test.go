@@ -57,17 +57,17 @@ func TestLatest(t *testing.T) {
 // TestTheLastWriteHasNoVersionOfItsOwn: a write by which an object ends is answered with the version before it. Who looks again
 // before the cache shows the end must not take the object for one that is still held.
 func TestTheLastWriteHasNoVersionOfItsOwn(t *testing.T) {
-	held, released := at("7"), at("7")
-	held.Finalizers = []string{"shop.example/hold"}
+	blocked, released := at("7"), at("7")
+	blocked.Finalizers = []string{"shop.example/hold"}
 	c := writecache.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	c.Wrote(released)
 	for range 2 {
-		if obj, found := c.Latest(key, held, true); !found || len(obj.Finalizers) > 0 {
+		if obj, found := c.Latest(key, blocked, true); !found || len(obj.Finalizers) > 0 {
 			t.Errorf("latest (found: %t): %v", found, obj.Finalizers)
 		}
 	}
 	c.Observed(at("8"))
-	if obj, found := c.Latest(key, held, true); !found || len(obj.Finalizers) == 0 {
+	if obj, found := c.Latest(key, blocked, true); !found || len(obj.Finalizers) == 0 {
 		t.Errorf("after another version was seen (found: %t): %v", found, obj)
 	}
 }

@@ -180,10 +180,14 @@ func extract(r io.Reader, limits Limits, skipLinks bool) (Files, error) {
 	// The limit of the reader is a little higher, as it also bounds what is
 	// skipped: each entry has a header of its own.
 	overhead := int64(x.budget.limits.Files)*tarOverhead + tarOverhead
-	in := tar.NewReader(io.LimitReader(zip, x.budget.limits.Unpacked+overhead))
+	unpacked := io.LimitReader(zip, x.budget.limits.Unpacked+overhead)
+	in := tar.NewReader(unpacked)
 	for {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
+			if err := readEnd(unpacked); err != nil {
+				return nil, err
+			}
 			return x.files, nil
 		}
 		if err != nil {
@@ -200,6 +204,26 @@ const tarOverhead = 4 << 10
 
 func malformed(err error) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, err.Error())
+}
+
+// maxPadding is how many zeros may follow the end of an archive, in bytes: some programs fill the last block.
+const maxPadding = 1 << 20
+
+// readEnd returns an error if something follows the end of an archive, which some readers take for a part of it and others do not.
+func readEnd(r io.Reader) error {
+	block := make([]byte, 4<<10)
+	for seen := 0; ; {
+		n, err := r.Read(block)
+		if seen += n; seen > maxPadding || len(bytes.Trim(block[:n], "\x00")) > 0 {
+			return fmt.Errorf("%w: something follows the end of the archive", ErrMalformed)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return malformed(err)
+		}
+	}
 }
 
 type counter struct {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,14 @@ func TestExtractRefuses(t *testing.T) {
 		"too many files":                {packed: tarball(t, many...), limits: artifact.Limits{Files: 20}, wantErr: artifact.ErrTooLarge},
 		"too many directories":          {packed: tarball(t, dirs...), limits: artifact.Limits{Files: 10}, wantErr: artifact.ErrTooLarge},
 		"too many bytes":                {packed: tarball(t, tar.Header{Name: "a", Size: 60}, tar.Header{Name: "b", Size: 60}), limits: artifact.Limits{Unpacked: 100}, wantErr: artifact.ErrTooLarge},
+		"a sparse file":                 {packed: raw(t, records(t, "GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.name=a", "GNU.sparse.realsize=1099511627776"), file(t, "a", "1\n0\n512\n"+strings.Repeat("\x00", 1017))), wantErr: artifact.ErrMalformed},
+		"a sparse file of long ago":     {packed: raw(t, typed(file(t, "a", ""), tar.TypeGNUSparse)), wantErr: artifact.ErrMalformed},
+		"records without an end":        {packed: raw(t, records(t, "comment="+strings.Repeat("x", 2<<20)), file(t, "a", "x")), wantErr: artifact.ErrMalformed},
+		"an archive in an archive":      {packed: zipped(t, whole), wantErr: artifact.ErrMalformed},
+		"an archive behind its end":     {packed: raw(t, file(t, "a", "x"), make([]byte, 1024), file(t, "b", "y")), wantErr: artifact.ErrMalformed},
+		"bytes behind the archive":      {packed: append(slices.Clone(whole), "more"...), wantErr: artifact.ErrMalformed},
+		"zeros without an end":          {packed: raw(t, file(t, "a", "x"), make([]byte, 2<<20)), wantErr: artifact.ErrMalformed},
+		"a checksum that is another":    {packed: append(slices.Clone(whole[:len(whole)-8]), "checksum"...), wantErr: artifact.ErrMalformed},
 		"a bomb":                        {packed: tarball(t, tar.Header{Name: "a", Size: 40 << 20}), wantErr: artifact.ErrTooLarge},
 		"a bomb of many files":          {packed: tarball(t, tar.Header{Name: "a", Size: 8 << 20}, tar.Header{Name: "b", Size: 8 << 20}), wantErr: artifact.ErrTooLarge},
 	}
@@ -123,6 +132,78 @@ func TestExtractRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPadding: programs fill the last block of an archive with zeros, or end it with none.
+func TestPadding(t *testing.T) {
+	for _, zeros := range []int{0, 1024, 10 << 10} {
+		files, err := artifact.Extract(bytes.NewReader(raw(t, file(t, "a", "x"), make([]byte, zeros))), artifact.Limits{})
+		if diff := cmp.Diff(artifact.Files{"a": {Data: []byte("x")}}, files); err != nil || diff != "" {
+			t.Errorf("with %d zeros: %v (-want +got):\n%s", zeros, err, diff)
+		}
+	}
+}
+
+// raw compresses blocks of an archive, of which there may be such as no library writes.
+func raw(t testing.TB, blocks ...[]byte) []byte {
+	t.Helper()
+	return zipped(t, bytes.Join(blocks, nil))
+}
+
+func zipped(t testing.TB, content []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	if _, err := zip.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// file returns the blocks of a file.
+func file(t testing.TB, name, content string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(content)), Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// records returns the blocks with extended records of the file that follows.
+func records(t testing.TB, texts ...string) []byte {
+	t.Helper()
+	content := ""
+	for _, text := range texts {
+		length := len(text) + 2
+		for len(fmt.Sprintf("%d %s\n", length, text)) != length {
+			length++
+		}
+		content += fmt.Sprintf("%d %s\n", length, text)
+	}
+	return typed(file(t, "records", content), tar.TypeXHeader)
+}
+
+// typed has the blocks of a file be of another type.
+func typed(blocks []byte, kind byte) []byte {
+	blocks[156] = kind
+	copy(blocks[148:156], "        ")
+	sum := 0
+	for _, b := range blocks[:512] {
+		sum += int(b)
+	}
+	copy(blocks[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return blocks
 }
 
 // TestExtractStopsEarly checks that a gzip stream without a tar archive is not

@@ -53,16 +53,24 @@ var tokens = map[string]string{
 // scope is of tokens for storage, in all clouds.
 const scope = "https://storage.azure.com/.default"
 
+// Check returns an error for a place where no container can be. Errors: s3.ErrPlace.
+func (p Place) Check() error {
+	switch {
+	case !endpoints.MatchString(p.Endpoint):
+		return fmt.Errorf("%w: spec.endpoint of a container of Azure is https://ACCOUNT.blob.core.windows.net", s3.ErrPlace)
+	case !containers.MatchString(p.Container):
+		return fmt.Errorf("%w: spec.bucketName is no name of a container", s3.ErrPlace)
+	}
+	return nil
+}
+
 // NewRemote returns the container of a place; it opens no connection. Access to the servers is as that of s3. Errors: s3.ErrPlace,
 // s3.ErrCredentials.
 func NewRemote(place Place, access Access, way egress.Way, opts s3.Options) (*Remote, error) {
-	at := endpoints.FindStringSubmatch(place.Endpoint)
-	switch {
-	case at == nil:
-		return nil, fmt.Errorf("%w: spec.endpoint of a container of Azure is https://ACCOUNT.blob.core.windows.net", s3.ErrPlace)
-	case !containers.MatchString(place.Container):
-		return nil, fmt.Errorf("%w: spec.bucketName is no name of a container", s3.ErrPlace)
+	if err := place.Check(); err != nil {
+		return nil, err
 	}
+	at := endpoints.FindStringSubmatch(place.Endpoint)
 	opts = opts.WithDefaults()
 	out := &Remote{
 		place: place, base: url.URL{Scheme: "https", Host: at[1] + "." + at[2]}, account: at[1], access: access, clock: opts.Clock, limits: opts.Limits,

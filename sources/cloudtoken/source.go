@@ -69,36 +69,47 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if s.token != "" && s.ends.Sub(now) > early {
 		return s.token, nil
 	}
-	form, err := s.login.form(now)
-	if err != nil {
+	var err error
+	if s.token, s.ends, err = Ask(ctx, s.login, s.client, now); err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.login.server, strings.NewReader(form.Encode()))
+	return s.token, nil
+}
+
+// Ask asks for a token, and returns when it ends, which is within an hour. The client follows no redirects. Errors: those of
+// Source.Token.
+func Ask(ctx context.Context, by Login, client *http.Client, now time.Time) (token string, ends time.Time, err error) {
+	form, err := by.form(now)
 	if err != nil {
-		return "", fmt.Errorf("%w: it names no server", ErrLogin)
+		return "", time.Time{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, by.server, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("%w: it names no server", ErrLogin)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("User-Agent", "flotilla")
-	resp, err := s.client.Do(req)
+	failed := func(err error) error { return fmt.Errorf("ask %s for a token: %w", req.URL.Host, err) }
+	resp, err := client.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("ask %s for a token: %w", req.URL.Host, egress.Fault(err))
+		return "", time.Time{}, failed(egress.Fault(err))
 	}
 	defer resp.Body.Close()
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
-		return "", fmt.Errorf("ask %s for a token: it answers HTTP %d", req.URL.Host, code)
+		return "", time.Time{}, failed(fmt.Errorf("it answers HTTP %d", code))
 	default:
-		return "", fmt.Errorf("%w by %s (HTTP %d)", ErrRefused, req.URL.Host, code)
+		return "", time.Time{}, fmt.Errorf("%w by %s (HTTP %d)", ErrRefused, req.URL.Host, code)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return "", fmt.Errorf("ask %s for a token: %w", req.URL.Host, egress.Fault(err))
+		return "", time.Time{}, failed(egress.Fault(err))
 	}
-	if s.token, s.ends, err = parseAnswer(body, now); err != nil {
-		return "", fmt.Errorf("ask %s for a token: %w", req.URL.Host, err)
+	if token, ends, err = parseAnswer(body, now); err != nil {
+		return "", time.Time{}, failed(err)
 	}
-	return s.token, nil
+	return token, ends, nil
 }
 
 // longest is how long a token is used, whatever its server says.

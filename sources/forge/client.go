@@ -31,6 +31,7 @@ type client struct {
 	// act is what the client does, what is the kind of object that it writes, and
 	// refused explains why the forge may refuse one. All are for messages.
 	act, what, refused string
+	most               int64 // bytes of a response that are read
 }
 
 func newClient(p Provider, d dialect, name string, opts Options) (*client, error) {
@@ -55,7 +56,7 @@ func newClient(p Provider, d dialect, name string, opts Options) (*client, error
 	}
 	return &client{
 		app: app, tokens: opts.Tokens,
-		dialect: d, name: name, header: header, timeout: opts.Timeout, act: "post status to", what: "commit statuses", refused: d.refused,
+		dialect: d, name: name, header: header, timeout: opts.Timeout, most: maxAnswer, act: "post status to", what: "commit statuses", refused: d.refused,
 		http: &http.Client{
 			Transport: opts.Egress.Transport(egress.Way{TLS: config}),
 			// Redirects are not followed: they would send the token or the status to
@@ -156,7 +157,7 @@ func (c *client) ask(ctx context.Context, method, address string, body any) (ans
 		c.tokens.Forget(*c.app)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, c.most))
 	if err != nil {
 		return answer{}, c.fault(err)
 	}

@@ -166,6 +166,14 @@ func Comments(providerType string) bool {
 // NewCommenter returns the Commenter of a provider whose type comments on pull
 // requests. Errors: ErrProvider.
 func NewCommenter(p Provider, opts Options) (Commenter, error) {
+	c, err := newCommenter(p, opts)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func newCommenter(p Provider, opts Options) (*commenter, error) {
 	how, known := commentings[p.Type]
 	if !known {
 		return nil, fmt.Errorf("%w: type %q has no comments here; use githubpullrequestcomment, gitlabmergerequestcomment or giteapullrequestcomment", ErrProvider, p.Type)
@@ -208,7 +216,10 @@ func (c *commenter) Comment(ctx context.Context, what Comment) (CommentRef, erro
 		return CommentRef{}, err
 	}
 	if at.ID = id; id != 0 {
-		return at, c.write(ctx, at, body)
+		// A comment that is not ours may have a copy of the marker, once ours is deleted.
+		if err := c.write(ctx, at, body); !errors.Is(err, ErrUnauthorized) && !errors.Is(err, ErrNotFound) {
+			return at, err
+		}
 	}
 	text, err := c.get(ctx, http.MethodPost, c.list(at.PullRequest), body)
 	if err != nil {

@@ -45,6 +45,8 @@ func newScript(t *testing.T, answers map[string]string) *script {
 			w.WriteHeader(http.StatusNotFound)
 		case "403":
 			w.WriteHeader(http.StatusForbidden)
+		case "204":
+			w.WriteHeader(http.StatusNoContent)
 		case "201":
 			w.WriteHeader(http.StatusCreated)
 		}

@@ -59,7 +59,7 @@ var dialects = map[string]dialect{
 		},
 		form: ownedForm, auth: tokenAs("Authorization", "Bearer "), body: plainBody, refused: often,
 	},
-	"gitea": {
+	typeGitea: {
 		place: func(host *url.URL, parts []string) (place, bool) { return ownedPlace(host.String()+"/api/v1", parts) },
 		form:  ownedForm, auth: tokenAs("Authorization", "token "), body: plainBody, refused: often,
 	},

@@ -67,7 +67,7 @@ type Status struct {
 	// State is Pending, Success or Failure.
 	State State
 	// Description is one line of text. It is truncated to 140 characters, which is
-	// GitHub's limit.
+	// GitHub's limit, and in a note of Git to 1,000.
 	Description string
 	// TargetURL links to details. It is omitted if it is empty or not http(s).
 	TargetURL string
@@ -98,6 +98,9 @@ type Provider struct {
 
 // typeGitHub is the Provider type of GitHub, where Apps are.
 const typeGitHub = "github"
+
+// typeGitea is the Provider type of Gitea and Forgejo.
+const typeGitea = "gitea"
 
 // TypeGitNotes is the Provider type that writes notes to refs/notes/flotilla.
 const TypeGitNotes = "git-notes"
@@ -182,13 +185,16 @@ func parseAddress(address string) (*url.URL, []string, error) {
 // more.
 const maxDescription = 140
 
+// maxNote bounds the description in a note of Git.
+const maxNote = 1000
+
 // maxContext is the size of GitLab's database column, in characters.
 const maxContext = 255
 
 var commitHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// clean returns the status as forges accept it, or an ErrStatus.
-func (s Status) clean() (Status, error) {
+// clean returns the status as forges accept it, with a description of so many characters at most, or an ErrStatus.
+func (s Status) clean(longest int) (Status, error) {
 	if !commitHash.MatchString(s.Commit) {
 		return s, fmt.Errorf("%w: commit %q is not a full hash", ErrStatus, s.Commit)
 	}
@@ -199,7 +205,7 @@ func (s Status) clean() (Status, error) {
 	if s.Context == "" {
 		return s, fmt.Errorf("%w: the context is empty", ErrStatus)
 	}
-	s.Description = excerpt.Runes(excerpt.Line(s.Description), maxDescription)
+	s.Description = excerpt.Runes(excerpt.Line(s.Description), longest)
 	if u, err := url.Parse(s.TargetURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		s.TargetURL = ""
 	} else {

@@ -47,7 +47,7 @@ func newNotes(p Provider, opts Options) (*notes, error) {
 
 // Post sets the line of the status's context in the commit's note.
 func (n *notes) Post(ctx context.Context, status Status) error {
-	status, err := status.clean()
+	status, err := status.clean(maxNote)
 	if err != nil {
 		return err
 	}

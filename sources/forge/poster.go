@@ -15,7 +15,7 @@ var _ Poster = (*poster)(nil)
 
 // Post sets the status on its commit.
 func (p *poster) Post(ctx context.Context, status Status) error {
-	status, err := status.clean()
+	status, err := status.clean(maxDescription)
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,11 @@ const (
 	oldConfigKey = ".dockercfg"
 )
 
+// HasLogins reports whether a Secret is such as Add reads.
+func HasLogins(data map[string][]byte) bool {
+	return data[configKey] != nil || data[oldConfigKey] != nil
+}
+
 // Add adds the logins of a Secret. Errors: ErrCredentials, which names keys but shows no values.
 func (l *Logins) Add(data map[string][]byte) error {
 	content, is := data[configKey]

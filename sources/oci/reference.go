@@ -127,6 +127,10 @@ func repository(url string) (name.Repository, error) {
 	if strings.ContainsAny(address, "?#") || strings.Contains(address, "@") && strings.Index(address, "@") < strings.LastIndexByte(address, '/') {
 		return name.Repository{}, fmt.Errorf("%w: spec.url names a host and a repository, and nothing else: credentials belong into the Secret of spec.secretRef", ErrURL)
 	}
+	host, path, _ := strings.Cut(address, "/")
+	if lower := strings.ToLower(path); lower != path && names.MatchString(lower) {
+		return name.Repository{}, fmt.Errorf("%w: spec.url has upper-case letters, which no repository has: write %s%s/%s", ErrURL, scheme, host, lower)
+	}
 	repo, err := name.NewRepository(address)
 	if err != nil || !names.MatchString(repo.RepositoryStr()) {
 		return name.Repository{}, fmt.Errorf("%w: spec.url has to be %shost/repository, with neither a tag nor a digest, which belong into spec.ref", ErrURL, scheme)

@@ -158,6 +158,45 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestManyLayers: of an artifact with a thousand layers one is fetched, and one whose size is another than its manifest says is refused.
+func TestManyLayers(t *testing.T) {
+	f := newFixture(t)
+	blob := f.blob([]byte("one"))
+	of := func(size int) map[string]any { return map[string]any{"mediaType": "a/a", "digest": blob, "size": size} }
+	many := make([]any, 1000)
+	for i := range many {
+		many[i] = of(3)
+	}
+	push := func(tag string, layers ...any) string {
+		return f.manifest(tag, manifestType, map[string]any{"schemaVersion": 2, "layers": layers})
+	}
+	for name, tc := range map[string]struct {
+		digest string
+		want   error
+	}{
+		"a thousand":          {push("many", many...), nil},
+		"one of a size less":  {push("less", of(2)), oci.ErrDigest},
+		"one of a size more":  {push("more", of(4)), oci.ErrDigest},
+		"one of a huge size":  {push("huge", of(1<<40)), oci.ErrTooLarge},
+		"one of a size below": {push("below", of(-1)), oci.ErrMalformed},
+	} {
+		remote := f.remote(oci.Login{}, oci.Options{})
+		m, err := remote.Manifest(t.Context(), tc.digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.asked = nil
+		layer, err := m.Layer("")
+		var content []byte
+		if err == nil {
+			content, err = remote.Layer(t.Context(), layer)
+		}
+		if !errors.Is(err, tc.want) || err == nil && string(content) != "one" || len(f.asked) > 1 {
+			t.Errorf("%s: %q, %v, after %v; want %v", name, content, err, f.asked, tc.want)
+		}
+	}
+}
+
 // TestHostileRegistries checks that what a registry says besides is refused, and repeated nowhere.
 func TestHostileRegistries(t *testing.T) {
 	type answer = func(w http.ResponseWriter, r *http.Request) bool

@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/cloudlogin"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/oci"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Registries configures access to registries; spec.timeout replaces its Timeout.
 	Registries oci.Options
+	// Clouds has logins of clouds asked for with the credentials of Secrets. See package clouds.
+	Clouds bool
 	// Limits bound an artifact.
 	Limits artifact.Limits
 	// Namespaces returns the limits of a namespace; nil means no limits.
@@ -72,6 +75,7 @@ type Reconciler struct {
 	restorer *fetching.Restorer
 	secrets  reader
 	remotes  remotes
+	clouds   clouds
 }
 
 // New returns a Reconciler.
@@ -101,6 +105,7 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 		counts:   fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.OCIRepositoryKind),
 		limits:   fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces},
 		secrets:  reader{hub, opts.Registries.Egress},
+		clouds:   clouds{opts.Clouds, cloudlogin.New(opts.Registries.Egress, opts.Clock)},
 		restorer: &fetching.Restorer{Store: store, Clock: opts.Clock},
 	}
 }
@@ -166,10 +171,11 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, key: req.NamespacedName, interval: max(object.Spec.Interval.Duration, fetching.MinInterval)}
 	fetched := r.counts.Fetch.Begin()
-	next, err := loop.Run(ctx, s, refuse, r.limit, r.secrets.trust, r.connect, r.resolve, verify, r.follow, r.use, r.fetch)
+	next, err := loop.Run(ctx, s, r.clouds.refuse, r.limit, r.secrets.trust, r.connect, r.resolve, verify, r.follow, r.use, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the source
 	}
+	r.clouds.doubt(s, err)
 	fetched(s.outcome(), err)
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/cloudlogin"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/oci"
 )
@@ -32,6 +33,8 @@ type state struct {
 	interval time.Duration
 	remote   *oci.Remote
 	target   oci.Target
+	// cloud is what the login was asked for with, if it is one of a cloud.
+	cloud *cloudlogin.Question
 	// current means that the artifact of the target is stored already; inUse are older artifacts in use.
 	current bool
 	inUse   []artifact.Used
@@ -58,10 +61,10 @@ func (s *state) outcome() string {
 }
 
 // refuse returns an error for fields that are not supported, rather than ignoring them.
-func refuse(_ context.Context, s *state) (loop.Next, error) {
+func (c clouds) refuse(_ context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
-	if ofCloud, instead := unserved.Provider(spec); ofCloud {
-		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, fmt.Errorf("spec.provider is not supported yet: %s", instead))
+	if _, why := unserved.OCIRepository(spec, c.built); why != "" {
+		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New(why))
 	}
 	if err := annotation.OfRollback(s.object.Annotations); err != nil {
 		return loop.Next{}, loop.Stalled(annotation.ReasonInvalid, err)
@@ -221,11 +224,12 @@ func (s *state) classify(err error) error {
 	switch {
 	case errors.Is(err, egress.ErrNotAllowed):
 		return loop.Stalled(fetching.ReasonAddress, err)
-	case errors.Is(err, oci.ErrURL):
+	case errors.Is(err, oci.ErrURL), errors.Is(err, cloudlogin.ErrHost):
 		return loop.Stalled(sourcev1.URLInvalidReason, err)
 	case errors.Is(err, oci.ErrRef):
 		return loop.Stalled(sourcev1.OCIPullFailedReason, err)
-	case errors.Is(err, oci.ErrCredentials), errors.Is(err, oci.ErrUnauthorized), errors.Is(err, egress.ErrProxyUnauthorized):
+	case errors.Is(err, oci.ErrCredentials), errors.Is(err, oci.ErrUnauthorized), errors.Is(err, egress.ErrProxyUnauthorized),
+		errors.Is(err, cloudlogin.ErrCredentials), errors.Is(err, cloudlogin.ErrRefused):
 		return waits(sourcev1.AuthenticationFailedReason)
 	case errors.Is(err, oci.ErrLayer), errors.Is(err, artifact.ErrTooLarge), errors.Is(err, artifact.ErrMalformed):
 		return waits(sourcev1.OCILayerOperationFailedReason)

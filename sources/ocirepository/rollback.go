@@ -48,7 +48,7 @@ func (r *Reconciler) follow(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	why := fmt.Sprintf("%s; push a newer one, or remove the annotation %s to take it", text, gitopsv1alpha1.RollbackProtectionAnnotation)
-	held := lineage.Held{Revision: s.target.Revision(), Why: why}
+	held := lineage.Refused{Revision: s.target.Revision(), Why: why}
 	return loop.Next{}, loop.Waiting(relation.Reason(), s.interval, errors.New(held.Message()))
 }
 

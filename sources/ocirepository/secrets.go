@@ -13,11 +13,12 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/sources/cloudlogin"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/oci"
 )
 
-// connect reads the credentials and finds the Remote; it opens no connection.
+// connect reads the credentials and finds the Remote. It opens no connection, but for a login of a cloud.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
 	host, path, err := oci.Place(spec.URL)
@@ -40,6 +41,11 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if access.Proxy, err = r.secrets.of(s).Proxy(ctx, spec.ProxySecretRef); err != nil {
 		return loop.Next{}, err
+	}
+	if s.cloud != nil {
+		if access.Login, err = r.clouds.login(ctx, s, host, access); err != nil {
+			return loop.Next{}, err
+		}
 	}
 	opts.Timeout = defaultTimeout
 	if spec.Timeout != nil {
@@ -67,6 +73,10 @@ func (r reader) logins(ctx context.Context, s *state) (oci.Logins, error) {
 		data, err := r.secret(ctx, s, name, by)
 		if err != nil {
 			return err
+		}
+		if ofCloud(spec, name, data) {
+			s.cloud = &cloudlogin.Question{Provider: spec.Provider, Secret: data}
+			return nil
 		}
 		if err := out.Add(data); err != nil {
 			return s.classify(fmt.Errorf("Secret %s/%s of %s: %w", s.key.Namespace, name, by, err))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/unserved"
+	"github.com/flotilla-io/flotilla/sources/cloudlogin"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
@@ -24,6 +26,7 @@ import (
 type access struct {
 	hub    client.Reader
 	tokens *githubapp.Tokens
+	clouds *cloudlogin.Logins
 }
 
 // credentials returns what the Secret of the repository holds, with a token if that is a GitHub App.
@@ -49,6 +52,8 @@ func (a access) credentials(ctx context.Context, s *state, opts git.Options) (gi
 		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
 	}
 	switch {
+	case spec.Provider == sourcev1.GitProviderAzure, spec.Provider == sourcev1.GitProviderAWS:
+		return a.byCloud(ctx, s, key, cloudlogin.Question{Provider: spec.Provider, Secret: data, Way: egress.Way{TLS: cred.TLS, Proxy: opts.Proxy}}, cred)
 	case byApp && cred.App == nil:
 		return git.Credentials{}, s.classify(needed)
 	case !byApp && cred.App != nil:
@@ -64,14 +69,33 @@ func (a access) credentials(ctx context.Context, s *state, opts git.Options) (gi
 	if err != nil {
 		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
 	}
-	s.app = cred.App
+	s.forget = func() { a.tokens.Forget(*cred.App) }
 	return cred.WithToken(token), nil
 }
 
+// byCloud returns credentials with what the cloud of the repository takes for those of the Secret.
+func (a access) byCloud(ctx context.Context, s *state, key client.ObjectKey, q cloudlogin.Question, cred git.Credentials) (git.Credentials, error) {
+	u, err := url.Parse(s.object.Spec.URL)
+	switch {
+	case err != nil || u.Scheme != "https":
+		return git.Credentials{}, loop.Stalled(sourcev1.URLInvalidReason, fmt.Errorf("spec.provider %s needs an https URL, as a login of the cloud is sent there", q.Provider))
+	case cred.App != nil || cred.Username+cred.BearerToken != "":
+		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w: spec.provider %s takes credentials of the cloud, and neither username/password, bearerToken nor the keys of a GitHub App", key, git.ErrCredentials, q.Provider))
+	}
+	q.Host, q.Path = u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	login, err := a.clouds.Git(ctx, q)
+	if err != nil {
+		return git.Credentials{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
+	}
+	s.forget = func() { a.clouds.Forget(q) }
+	cred.Username, cred.Password, cred.BearerToken = login.Username, login.Password, login.Bearer
+	return cred, nil
+}
+
 // doubt drops a token that a server has refused.
-func (a access) doubt(s *state, err error) {
-	if s.app != nil && errors.Is(err, git.ErrUnauthorized) {
-		a.tokens.Forget(*s.app)
+func doubt(s *state, err error) {
+	if s.forget != nil && errors.Is(err, git.ErrUnauthorized) {
+		s.forget()
 	}
 }
 

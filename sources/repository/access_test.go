@@ -86,8 +86,8 @@ func TestProvidersThatLackSomething(t *testing.T) {
 		secret            map[string]string
 		reason, says      string
 	}{
-		"azure":                        {provider: "azure", reason: "UnsupportedField", says: "spec.provider azure is not supported yet"},
-		"aws":                          {provider: "aws", reason: "UnsupportedField", says: "name a Secret with username and password"},
+		"azure":                        {provider: "azure", reason: "UnsupportedField", says: "spec.provider azure takes a flotillad that was built with -tags clouds"},
+		"aws":                          {provider: "aws", reason: "UnsupportedField", says: "spec.provider aws takes a flotillad that was built with -tags clouds"},
 		"an account":                   {account: "robot", reason: "UnsupportedField", says: "spec.serviceAccountName is not supported yet"},
 		"github without a Secret":      {provider: "github", reason: "AuthenticationFailed", says: "name a Secret with them in spec.secretRef"},
 		"github with a password":       {provider: "github", secret: map[string]string{"username": "u", "password": canary}, reason: "AuthenticationFailed", says: "needs the keys of a GitHub App"},

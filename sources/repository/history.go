@@ -42,6 +42,6 @@ func follow(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	why := fmt.Sprintf("%s; push a commit that does, or remove the annotation %s to take it", s.history.text, gitopsv1alpha1.RollbackProtectionAnnotation)
-	held := lineage.Held{Revision: now.String(), Why: why}
+	held := lineage.Refused{Revision: now.String(), Why: why}
 	return loop.Next{}, loop.Waiting(relation.Reason(), s.interval, errors.New(held.Message()))
 }

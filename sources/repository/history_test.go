@@ -103,7 +103,7 @@ func TestHistory(t *testing.T) {
 			if stays := was != nil && object.Status.Artifact.Revision == was.Revision; stays != (step.stays || len(step.events) == 0) {
 				t.Errorf("the artifact stays: %t", stays)
 			}
-			if isHeld := lineage.HeldBy(object).Revision; (isHeld == revision) != (step.stays && step.says != mistyped) {
+			if isHeld := lineage.RefusedBy(object).Revision; (isHeld == revision) != (step.stays && step.says != mistyped) {
 				t.Errorf("held: %q", isHeld)
 			}
 			if _, _, writes, events := b.reconcile(); writes != 0 || len(events) != 0 {

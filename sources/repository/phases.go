@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/trailer"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/cloudlogin"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/githubapp"
@@ -40,7 +41,7 @@ type state struct {
 	object   *sourcev1.GitRepository
 	interval time.Duration
 	remote   *git.Remote
-	app      *githubapp.App // whose token the remote has; nil for none
+	forget   func() // drops the token that the remote has; nil for none
 	commit   git.Commit
 	// current means that the commit's artifact is stored already; inUse are older
 	// artifacts in use.
@@ -71,7 +72,7 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	if err := annotation.FaultOf(s.object); err != nil {
 		return loop.Next{}, loop.Stalled(annotation.ReasonInvalid, err)
 	}
-	if field, why := unserved.GitRepository(s.object.Spec); field != "" {
+	if field, why := unserved.GitRepository(s.object.Spec, r.opts.Clouds); field != "" {
 		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New(why))
 	}
 	return loop.Next{}, nil
@@ -90,7 +91,7 @@ func (s *state) outcome() string {
 	return "UpToDate"
 }
 
-// connect finds out the credentials and creates the Remote. It opens no connection, but for a token of a GitHub App.
+// connect finds out the credentials and creates the Remote. It opens no connection, but for a token of a GitHub App or of a cloud.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	opts := r.opts.Git
 	opts.Timeout, opts.Since = defaultTimeout, r.wishes.since(s.object, s.interval)
@@ -262,14 +263,15 @@ func (s *state) classify(err error) error {
 		return waits(sourcev1.GitOperationFailedReason)
 	case errors.Is(err, egress.ErrNotAllowed):
 		return loop.Stalled(fetching.ReasonAddress, err)
-	case errors.Is(err, git.ErrURL):
+	case errors.Is(err, git.ErrURL), errors.Is(err, cloudlogin.ErrHost):
 		return loop.Stalled(sourcev1.URLInvalidReason, err)
 	case errors.Is(err, git.ErrRef):
 		return loop.Stalled(sourcev1.GitOperationFailedReason, err)
 	case errors.Is(err, git.ErrHostKey):
 		return waits(ReasonHostKey)
 	case errors.Is(err, git.ErrCredentials), errors.Is(err, git.ErrUnauthorized), errors.Is(err, egress.ErrProxyUnauthorized),
-		errors.Is(err, githubapp.ErrRefused), errors.Is(err, githubapp.ErrAnswer):
+		errors.Is(err, githubapp.ErrRefused), errors.Is(err, githubapp.ErrAnswer),
+		errors.Is(err, cloudlogin.ErrCredentials), errors.Is(err, cloudlogin.ErrRefused):
 		return waits(sourcev1.AuthenticationFailedReason)
 	case errors.Is(err, artifact.ErrPath):
 		return waits(sourcev1.InvalidPathReason)

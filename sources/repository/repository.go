@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/cloudlogin"
 	"github.com/flotilla-io/flotilla/sources/fetching"
 	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/git/objects"
@@ -42,6 +43,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Git configures access to remotes; spec.timeout replaces its Timeout.
 	Git git.Options
+	// Clouds has tokens of clouds asked for with the credentials of Secrets. See package clouds.
+	Clouds bool
 	// Limits bound an artifact.
 	Limits artifact.Limits
 	// Namespaces returns the limits of a namespace; nil means no limits.
@@ -114,7 +117,7 @@ func New(hub client.Client, store *artifact.Store, events fetching.Recorder, opt
 	return &Reconciler{
 		hub: hub, store: store, events: events, opts: opts, runs: runs.New(), wishes: newWishes(opts.Clock), counts: fetching.NewCounts(opts.Metrics, opts.Clock, sourcev1.GitRepositoryKind),
 		users:  users{store: store, opts: opts, collector: collector, restorer: &fetching.Restorer{Store: store, Clock: opts.Clock}},
-		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub, githubapp.NewTokens(opts.Clock)}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
+		limits: fetching.Limiter{Hub: hub, Store: store, Of: opts.Namespaces}, access: access{hub, githubapp.NewTokens(opts.Clock), cloudlogin.New(opts.Git.Egress, opts.Clock)}, verifier: verifier{hub, opts.Clock}, includes: includes, collector: collector,
 	}
 }
 
@@ -183,7 +186,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}
-	r.access.doubt(s, err)
+	doubt(s, err)
 	fetched(s.outcome(), err)
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr

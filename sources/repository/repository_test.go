@@ -493,7 +493,7 @@ func TestFailures(t *testing.T) {
 		},
 		"a field that is not supported": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.Provider = "aws" },
-			want:   []string{"ArtifactInStorage=True Succeeded", "Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, says: "spec.provider aws is not supported yet",
+			want:   []string{"ArtifactInStorage=True Succeeded", "Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, says: "spec.provider aws takes a flotillad that was built with -tags clouds",
 		},
 		"a proxy whose Secret is not there": {
 			change: func(_ *bench, o *sourcev1.GitRepository) {

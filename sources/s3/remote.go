@@ -111,23 +111,47 @@ var (
 	hostnames = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 )
 
+// host returns what the endpoint names.
+func (p Place) host() string { return strings.TrimSuffix(p.Endpoint, "/") }
+
+// Check returns an error for a place where no bucket can be. Errors: ErrPlace.
+func (p Place) Check() error {
+	switch {
+	case strings.Contains(p.Endpoint, "://"):
+		return fmt.Errorf("%w: spec.endpoint is host or host:port, without a scheme: spec.insecure says that it speaks HTTP", ErrPlace)
+	case !isHost(p.host()):
+		return fmt.Errorf("%w: spec.endpoint is no host or host:port", ErrPlace)
+	case !buckets.MatchString(p.Bucket) || strings.Contains(p.Bucket, ".."):
+		return fmt.Errorf("%w: spec.bucketName is no name of a bucket", ErrPlace)
+	case p.Region != "" && !regions.MatchString(p.Region):
+		return fmt.Errorf("%w: spec.region is no name of a region", ErrPlace)
+	}
+	return nil
+}
+
+// CheckGoogle returns an error for a place where no bucket of Google's can be. Errors: ErrPlace.
+func (p Place) CheckGoogle() error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if p.host() != googleHost || p.Insecure {
+		return fmt.Errorf("%w: spec.endpoint of a bucket of Google is %s, which gets the token", ErrPlace, googleHost)
+	}
+	return nil
+}
+
 // NewRemote returns the bucket of a place; it opens no connection. Errors: ErrPlace.
 func NewRemote(place Place, access Access, opts Options) (*Remote, error) {
-	base := &url.URL{Scheme: "https", Host: strings.TrimSuffix(place.Endpoint, "/")}
+	check := place.Check
+	if access.Bearer != nil {
+		check = place.CheckGoogle
+	}
+	if err := check(); err != nil {
+		return nil, err
+	}
+	base := &url.URL{Scheme: "https", Host: place.host()}
 	if place.Insecure {
 		base.Scheme = "http"
-	}
-	switch {
-	case strings.Contains(place.Endpoint, "://"):
-		return nil, fmt.Errorf("%w: spec.endpoint is host or host:port, without a scheme: spec.insecure says that it speaks HTTP", ErrPlace)
-	case !isHost(base.Host):
-		return nil, fmt.Errorf("%w: spec.endpoint is no host or host:port", ErrPlace)
-	case !buckets.MatchString(place.Bucket) || strings.Contains(place.Bucket, ".."):
-		return nil, fmt.Errorf("%w: spec.bucketName is no name of a bucket", ErrPlace)
-	case place.Region != "" && !regions.MatchString(place.Region):
-		return nil, fmt.Errorf("%w: spec.region is no name of a region", ErrPlace)
-	case access.Bearer != nil && (base.Host != googleHost || place.Insecure):
-		return nil, fmt.Errorf("%w: spec.endpoint of a bucket of Google is %s, which gets the token", ErrPlace, googleHost)
 	}
 	opts = opts.WithDefaults()
 	out := &Remote{place: place, base: base, opts: opts, client: newClient(opts.Egress, access.TLS, access.Proxy), keys: access.Keys, bearer: access.Bearer, region: defaultRegion}

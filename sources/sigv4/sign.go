@@ -54,13 +54,33 @@ func Sign(req *http.Request, body []byte, keys Keys, to Scope, now time.Time) {
 	}
 	names, headers := signed(req)
 	request := strings.Join([]string{req.Method, path, req.URL.RawQuery, headers, names, digest}, "\n")
-	scope := now.Format(dateOnly) + "/" + to.Region + "/" + to.Service + "/aws4_request"
-	text := strings.Join([]string{scheme, now.Format(dateTime), scope, hexSum([]byte(request))}, "\n")
-	key := []byte("AWS4" + keys.Secret)
+	signature := keys.sign(request, to, now.Format(dateTime))
+	req.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s,SignedHeaders=%s,Signature=%s", scheme, keys.ID, to.at(now.Format(dateTime)), names, signature))
+}
+
+// at returns the scope of signatures of a time.
+func (s Scope) at(time string) string {
+	return time[:len(dateOnly)] + "/" + s.Region + "/" + s.Service + "/aws4_request"
+}
+
+// sign returns the signature of a request in its canonical form.
+func (k Keys) sign(request string, to Scope, time string) string {
+	scope := to.at(time)
+	text := strings.Join([]string{scheme, time, scope, hexSum([]byte(request))}, "\n")
+	key := []byte("AWS4" + k.Secret)
 	for part := range strings.SplitSeq(scope, "/") {
 		key = mac(key, part)
 	}
-	req.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s,SignedHeaders=%s,Signature=%s", scheme, keys.ID, scope, names, hex.EncodeToString(mac(key, text))))
+	return hex.EncodeToString(mac(key, text))
+}
+
+// GitPassword returns the password by which a repository of CodeCommit at a path is read for a quarter of an hour; the name is the ID of
+// the keys. It is a signature in a form of its own, of the words that all requests to the repository have in common.
+func GitPassword(keys Keys, host, path, region string, now time.Time) string {
+	const short = "20060102T150405" // the time is signed without its zone, and sent with it
+	time := now.UTC().Format(short)
+	request := "GIT\n" + path + "\n\nhost:" + host + "\n\nhost\n"
+	return time + "Z" + keys.sign(request, Scope{region, "codecommit"}, time)
 }
 
 // signed returns the headers that are signed: the host, a range, the type of the body, and all of Amazon's.

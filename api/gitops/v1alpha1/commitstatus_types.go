@@ -86,9 +86,9 @@ type CommitStatusSpec struct {
 	// +required
 	State CommitState `json:"state"`
 
-	// Description for people. At most 140 characters, which is what forges show.
+	// Description for people. At most 140 characters, which is what forges show, or 1,000 for a Provider of type git-notes.
 	// +optional
-	// +kubebuilder:validation:MaxLength=140
+	// +kubebuilder:validation:MaxLength=1000
 	Description string `json:"description,omitempty"`
 
 	// Clusters counts those that the commit is for. Nil: none is known.

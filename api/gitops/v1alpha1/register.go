@@ -24,6 +24,7 @@ var (
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&CommitStatus{}, &CommitStatusList{},
+		&PullRequestReview{}, &PullRequestReviewList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -30,6 +30,24 @@ const (
 	CommitStatusReasonAddressNotAllowed = "AddressNotAllowed"
 )
 
+// Reasons of the condition Ready of a PullRequestReview; those of a source are the source's.
+const (
+	// ReviewReasonSucceeded goes with True.
+	ReviewReasonSucceeded = "Succeeded"
+	// ReviewReasonSuspended goes with False.
+	ReviewReasonSuspended = "Suspended"
+	// ReviewReasonSourceNotReady goes with False: the source is missing or cannot be reviewed.
+	ReviewReasonSourceNotReady = "SourceNotReady"
+	// ReviewReasonInvalidRule goes with False: a rule is no CEL.
+	ReviewReasonInvalidRule = "InvalidRule"
+	// ReviewReasonInvalidApproval goes with False: clusters of an approval cannot be selected.
+	ReviewReasonInvalidApproval = "InvalidApproval"
+	// ReviewReasonFleet goes with False: what the control plane holds cannot be read.
+	ReviewReasonFleet = "FleetNotRead"
+	// ReviewReasonNotTold goes with False: something kept a pull request from being reviewed, or told of it.
+	ReviewReasonNotTold = "NotTold"
+)
+
 // Git notes.
 const (
 	// ProviderTypeGitNotes is the spec.type of a Provider that writes statuses
@@ -76,7 +94,7 @@ const (
 )
 
 // ParentAnnotation on a CommitStatus is the Kustomization, as namespace/name, that applied the one that it
-// is about; there is none where nobody did.
+// is about, and after a comma each the one that applied that; there is none where nobody did.
 const ParentAnnotation = "gitops.flotilla.io/parent"
 
 // KeepsAnnotation on a CommitStatus says that the Kustomization that it is about leaves where it is what it applied

@@ -33,11 +33,11 @@ func FormerWorkName(kind, name, namespace string) string {
 
 // WorkNamed is the name now of the Work that is said to be a template's: what is said,
 // unless that is the name that this Work had formerly.
-func WorkNamed(said, kind, name, namespace string) string {
-	if said == FormerWorkName(kind, name, namespace) {
+func WorkNamed(given, kind, name, namespace string) string {
+	if given == FormerWorkName(kind, name, namespace) {
 		return WorkName(kind, name, namespace)
 	}
-	return said
+	return given
 }
 
 func workName(hash func(string) string, kind, name, namespace string) string {

@@ -52,7 +52,7 @@ The exit code is 0 if there is no difference, 1 if there is one, and 2 if it is 
 // unknown is an error by which it is not known whether there is a difference.
 type unknown struct{ error }
 
-// ExitStatus is the exit code, which tells it from a difference.
+// ExitStatus is the exit code, which distinguishes it from a difference.
 func (unknown) ExitStatus() int { return command.Wrong }
 
 // Unwrap returns what went wrong.

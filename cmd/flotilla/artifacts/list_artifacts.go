@@ -81,7 +81,7 @@ func (o *listOptions) run(ctx context.Context, address string, out io.Writer) er
 	slices.SortFunc(tags, func(a, b string) int { return strings.Compare(b, a) })
 	all := []listed{}
 	for _, tag := range tags {
-		one, err := at.look(ctx, tag)
+		one, err := at.describe(ctx, tag)
 		if errors.Is(err, oci.ErrNotFound) {
 			continue // it is gone meanwhile
 		}
@@ -94,7 +94,7 @@ func (o *listOptions) run(ctx context.Context, address string, out io.Writer) er
 }
 
 // look reads what a tag leads to, and what that says of itself, if it is an artifact.
-func (p *place) look(ctx context.Context, tag string) (listed, error) {
+func (p *place) describe(ctx context.Context, tag string) (listed, error) {
 	target, err := p.remote.Resolve(ctx, oci.Ref{Tag: tag})
 	if err != nil {
 		return listed{}, err

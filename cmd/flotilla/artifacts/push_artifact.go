@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/oci/folder"
 	"github.com/flotilla-io/flotilla/sources/oci/push"
@@ -116,7 +117,7 @@ func (o *pushOptions) run(ctx context.Context, address string, in io.Reader, out
 	if err != nil {
 		return at.explain(fmt.Errorf("push to %s: %w", at.url, err))
 	}
-	said := pushed{URL: at.url + "@" + done.Digest, Repository: at.name, Tag: tag, Digest: done.Digest, Unchanged: done.Unchanged}
+	report := pushed{URL: at.url + "@" + done.Digest, Repository: at.name, Tag: tag, Digest: done.Digest, Unchanged: done.Unchanged}
 	text := fmt.Sprintf("pushed %s:%s@%s: %s, %s sent\n", at.name, tag, done.Digest, count(len(packed.Files), "file"), bytesOf(done.Sent))
 	if done.Unchanged {
 		text = fmt.Sprintf("unchanged %s:%s@%s: %s\n", at.name, tag, done.Digest, count(len(packed.Files), "file"))
@@ -124,12 +125,12 @@ func (o *pushOptions) run(ctx context.Context, address string, in io.Reader, out
 	if key != nil {
 		before, err := signer{key, o.signing.form, o.registry.clock}.sign(ctx, at, to, done.Digest)
 		if err != nil {
-			return fmt.Errorf("%s was pushed, and not signed: %w", said.URL, at.explain(err))
+			return fmt.Errorf("%s was pushed, and not signed: %w", report.URL, at.explain(err))
 		}
-		said.Signed = true
+		report.Signed = true
 		text += "signed with " + o.signing.key + map[bool]string{true: " before"}[before] + "\n"
 	}
-	return o.output.print(out, said, text)
+	return o.output.print(out, report, text)
 }
 
 // check looks at the flags, and returns the annotations.
@@ -204,10 +205,6 @@ func leftOut(w io.Writer, links []string) error {
 	if len(links) == 0 {
 		return nil
 	}
-	text := strings.Join(links[:min(len(links), named)], ", ")
-	if n := len(links) - named; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	_, err := fmt.Fprintf(w, "warning: symbolic links are left out: %s; --resolve-symlinks pushes what they lead to\n", text)
+	_, err := fmt.Fprintf(w, "warning: symbolic links are left out: %s; --resolve-symlinks pushes what they lead to\n", excerpt.Names(links, named))
 	return err
 }

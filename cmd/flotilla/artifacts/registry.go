@@ -96,7 +96,7 @@ func hints(host string, writes bool) oci.Hints {
 	}
 }
 
-// login returns what a registry is told of the user.
+// login returns what a registry gets of the user.
 func (f *registryFlags) login(ctx context.Context, host, repository string) (oci.Login, error) {
 	if f.creds == "" {
 		return environment().Login(ctx, host, repository)

@@ -159,7 +159,7 @@ func (o others) simple() {
 	if err := o.verifier.VerifySignature(bytes.NewReader(raw), bytes.NewReader(content)); err != nil {
 		o.t.Errorf("sigstore does not verify the text: %v", err)
 	}
-	var said struct {
+	var report struct {
 		Critical struct {
 			Image struct {
 				Digest string `json:"docker-manifest-digest"`
@@ -170,7 +170,7 @@ func (o others) simple() {
 			Type string
 		}
 	}
-	if err := json.Unmarshal(content, &said); err != nil || said.Critical.Image.Digest != o.digest || said.Critical.Type != "cosign container image signature" || said.Critical.Identity.Name != o.host+"/"+o.repo {
+	if err := json.Unmarshal(content, &report); err != nil || report.Critical.Image.Digest != o.digest || report.Critical.Type != "cosign container image signature" || report.Critical.Identity.Name != o.host+"/"+o.repo {
 		o.t.Errorf("the text says %s, error %v", content, err)
 	}
 }

@@ -103,7 +103,7 @@ func (a *applyFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		cmdutil.CheckErr(o.Run())
 		if o.DryRunStrategy == cmdutil.DryRunNone && ptr.Deref(a.kubectl.PrintFlags.OutputFormat, "") == "" {
-			a.tellMade(cmd)
+			a.reportMade(cmd)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func (a *applyFlags) run(cmd *cobra.Command, args []string) error {
 const mostMade = 3
 
 // tellMade prints a note that created policies stay when their objects are deleted, and how to delete them.
-func (a *applyFlags) tellMade(cmd *cobra.Command) {
+func (a *applyFlags) reportMade(cmd *cobra.Command) {
 	if len(a.made) == 0 {
 		return
 	}

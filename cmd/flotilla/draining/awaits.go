@@ -61,9 +61,9 @@ func awaited(rows []drain.Row) string {
 
 // Late says on out what takes so long, unless it is over within a moment. The function that it returns ends that.
 func Late(out io.Writer, c clock.Clock) (over func()) {
-	ended, said, timer := make(chan struct{}), make(chan struct{}), c.NewTimer(silence)
+	ended, written, timer := make(chan struct{}), make(chan struct{}), c.NewTimer(silence)
 	go func() {
-		defer close(said)
+		defer close(written)
 		select {
 		case <-timer.C():
 			_, _ = fmt.Fprintf(out, "reading what runs where, and the nodes of clusters: one that does not answer is given %s\n", readTimeout)
@@ -73,6 +73,6 @@ func Late(out io.Writer, c clock.Clock) (over func()) {
 	}()
 	return func() {
 		close(ended)
-		<-said
+		<-written
 	}
 }

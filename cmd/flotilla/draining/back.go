@@ -40,6 +40,38 @@ type Return struct {
 	DryRun bool
 
 	volumes volumes
+	// before are the bindings that were moved off the clusters when the drains ended.
+	before []workv1alpha2.Binding
+}
+
+// Before remembers what drains have moved off clusters, just before the drains end. What runs wherever it may returns by itself then, and
+// may have done so when Run looks.
+func (r *Return) Before(ctx context.Context, hub client.Reader, clusters []string) error {
+	r.before = nil
+	was := Return{Clusters: clusters}
+	return each(ctx, hub, func(b workv1alpha2.Binding) {
+		if was.concerns(b) && placement.Everywhere(b.BindingSpec()) {
+			r.before = append(r.before, b)
+		}
+	})
+}
+
+// returned returns those of what was moved before the drains ended that are not moved any more, and are there.
+func (r *Return) returned(ctx context.Context, moved []workv1alpha2.Binding) ([]workv1alpha2.Binding, error) {
+	var out []workv1alpha2.Binding
+	for _, b := range r.before {
+		if slices.ContainsFunc(moved, func(m workv1alpha2.Binding) bool { return m.GetUID() == b.GetUID() && titleOf(m) == titleOf(b) }) {
+			continue
+		}
+		now := b.DeepCopyObject().(workv1alpha2.Binding)
+		switch err := r.Hub.Get(ctx, client.ObjectKeyFromObject(b), now); {
+		case client.IgnoreNotFound(err) != nil:
+			return nil, err
+		case err == nil && now.GetUID() == b.GetUID() && now.GetDeletionTimestamp() == nil:
+			out = append(out, b)
+		}
+	}
+	return out, nil
 }
 
 // Run makes the request and waits.
@@ -48,10 +80,15 @@ func (r *Return) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(moved) == 0 {
+	returned, err := r.returned(ctx, moved)
+	if err != nil {
+		return err
+	}
+	all := byTitle(append(returned, moved...))
+	if len(all) == 0 {
 		return r.none(ctx)
 	}
-	if err := r.readVolumes(ctx, moved); err != nil {
+	if err := r.readVolumes(ctx, all); err != nil {
 		return err
 	}
 	if r.DryRun {
@@ -64,10 +101,12 @@ func (r *Return) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w within %s: flotilla uncordon %s --return asks again", errNotPlaced, r.Timeout, strings.Join(r.Clusters, " ")))
 	defer cancel()
-	if err := r.ask(ctx, moved); err != nil {
-		return err
+	if len(moved) > 0 {
+		if err := r.ask(ctx, moved); err != nil {
+			return err
+		}
 	}
-	return r.await(ctx, moved)
+	return r.await(ctx, all)
 }
 
 var errNotPlaced = errors.New("not all is placed anew")
@@ -80,8 +119,12 @@ func (r *Return) moved(ctx context.Context) ([]workv1alpha2.Binding, error) {
 			out = append(out, b)
 		}
 	})
-	slices.SortFunc(out, func(a, b workv1alpha2.Binding) int { return strings.Compare(titleOf(a), titleOf(b)) })
-	return out, err
+	return byTitle(out), err
+}
+
+func byTitle(all []workv1alpha2.Binding) []workv1alpha2.Binding {
+	slices.SortFunc(all, func(a, b workv1alpha2.Binding) int { return strings.Compare(titleOf(a), titleOf(b)) })
+	return all
 }
 
 // concerns reports whether a binding was moved off one of the clusters and was not placed anew since.
@@ -192,7 +235,9 @@ func (r *Return) report(before, b workv1alpha2.Binding) (bool, error) {
 	row := drain.Row{To: b.BindingSpec().Clusters}
 	note := ""
 	if !slices.ContainsFunc(row.To, func(t workv1alpha2.TargetCluster) bool { return slices.Contains(r.Clusters, t.Name) }) {
-		note = ", by what counts now"
+		of := &b.BindingSpec().Resource
+		object := drain.ObjectOf(&drain.Row{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+		note = fmt.Sprintf(", by what counts now: flotilla explain %s says why it is not in %s", object, strings.Join(r.Clusters, ", "))
 	}
 	_, err := fmt.Fprintf(r.Out, "%s is placed in %s%s\n", titleOf(b), row.Places(), note)
 	return true, err

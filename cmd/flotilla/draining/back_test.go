@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -35,7 +36,7 @@ func TestAReturnLeavesDataBehind(t *testing.T) {
 	}{
 		"it comes back":               {to: "east", out: "StatefulSet shop/db is placed in east\n", errOut: "warning: StatefulSet shop/db leaves west for east: " + some + "\n"},
 		"east has one still":          {there: []types.NamespacedName{{Namespace: "shop", Name: "data-db-0"}}, to: "east", out: "StatefulSet shop/db is placed in east\n", errOut: "warning: StatefulSet shop/db leaves west for east: " + again + "\n"},
-		"it stays where it is":        {to: "west", out: "StatefulSet shop/db is placed in west, by what counts now\n"},
+		"it stays where it is":        {to: "west", out: "StatefulSet shop/db is placed in west, by what counts now: flotilla explain statefulset/db -n shop says why it is not in east\n"},
 		"it is only asked":            {dryRun: true, out: "StatefulSet shop/db would be placed anew; where that moves it, " + some + "\n"},
 		"it is asked, and east knows": {dryRun: true, there: []types.NamespacedName{{Namespace: "shop", Name: "data-db-0"}}, out: "StatefulSet shop/db would be placed anew; where that moves it, " + again + "\n"},
 	} {
@@ -64,6 +65,54 @@ func TestAReturnLeavesDataBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{tc.out, tc.errOut}, []string{out.String(), errOut.String()}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatReturnsByItself: what runs wherever it may is back before it is asked for, and is told of as all else that the drain had moved.
+func TestWhatReturnsByItself(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen, divided bool // before the drain ended
+		want          string
+	}{
+		"it was away before":        {seen: true, want: "Deployment shop/dup is placed in east\n"},
+		"it has been back for long": {want: "no drain has moved anything off east that is to be brought back\n"},
+		"beside what is asked for":  {seen: true, divided: true, want: "Deployment shop/div is placed in east\nDeployment shop/dup is placed in east\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			east, dup, div := drained(), placed("apps/v1", "Deployment", "dup"), placed("apps/v1", "Deployment", "div")
+			away, back := placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Drained: []string{"east"}}, placement.Record{Reason: workv1alpha2.BindingReasonSuccess}
+			decided(dup, "west", away)
+			if tc.divided {
+				decided(div, "west", away)
+			}
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(east, dup, div).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, hub client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
+					if asked := obj.(*appsv1alpha1.WorkloadRebalancer).Spec.Workloads; len(asked) != 1 || asked[0].Name != "div" {
+						t.Errorf("it asks for %+v", asked)
+					}
+					decided(div, "east", back)
+					return hub.Update(ctx, div)
+				},
+			}).Build()
+			var out strings.Builder
+			r := draining.Return{Hub: hub, Clusters: []string{"east"}, Clock: steps{clocktesting.NewFakeClock(time.Unix(0, 0))}, Out: &out, ErrOut: &out, Timeout: time.Minute}
+			if tc.seen {
+				if err := r.Before(t.Context(), hub, []string{"east"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			decided(dup, "east", back)
+			if err := hub.Update(t.Context(), dup); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

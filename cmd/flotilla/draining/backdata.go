@@ -17,7 +17,7 @@ func leavingRow(b workv1alpha2.Binding, to []workv1alpha2.TargetCluster) drain.R
 	return drain.Row{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name, State: drain.Leaves, To: to}
 }
 
-// readVolumes reads what the templates have that are to come back, before they do: a cluster that gets one no longer tells of the
+// readVolumes reads what the templates have that are to come back, before they do: a cluster that gets one no longer names the
 // claims that it had kept of it.
 func (r *Return) readVolumes(ctx context.Context, moved []workv1alpha2.Binding) error {
 	rows := make([]drain.Row, len(moved))

@@ -89,7 +89,7 @@ func TestEachEndingCounts(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" || errOut.String() != "" {
 		t.Errorf("it says %q, and (-want +got):\n%s", errOut.String(), diff)
 	}
-	if diff := cmp.Diff(drain.Tally{Total: 5, Left: 2, Gone: 1, Finished: 1, Refused: 1}, drain.Count(rows)); diff != "" {
+	if diff := cmp.Diff(drain.Totals{Total: 5, Left: 2, Gone: 1, Finished: 1, Refused: 1}, drain.Count(rows)); diff != "" {
 		t.Errorf("tally (-want +got):\n%s", diff)
 	}
 	const verdict = "1 of 5 stays in east (2 left, 1 deleted, 1 finished there): Deployment shop/stuck: refused: no other place: no room: make room for it, or give its policy another cluster; " +
@@ -103,7 +103,7 @@ func TestEachEndingCounts(t *testing.T) {
 	if err := report.Verdict(); err != nil {
 		t.Errorf("what has finished stays as a fault: %v", err)
 	}
-	if err := report.Done(&done); err != nil || done.String() != "cluster/east drained (1 finished there); flotilla uncordon east --return brings back what was moved\n" {
+	if err := report.Done(&done); err != nil || done.String() != "cluster/east drained (1 finished there); flotilla uncordon east --return has what was moved placed anew\n" {
 		t.Errorf("%q, %v", done.String(), err)
 	}
 }

@@ -19,7 +19,7 @@ type Report struct {
 	DryRun bool        `json:"dryRun"`
 	Rows   []drain.Row `json:"rows"`
 	// Tally counts the rows by how they stand.
-	Tally drain.Tally `json:"tally"`
+	Totals drain.Totals `json:"tally"`
 	// Notes list what a dry run could not find out.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -29,7 +29,7 @@ func (r Report) JSON(out io.Writer) error {
 	if r.Rows == nil {
 		r.Rows = []drain.Row{}
 	}
-	r.Tally = drain.Count(r.Rows)
+	r.Totals = drain.Count(r.Rows)
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
@@ -166,11 +166,11 @@ func (r Report) ended() string {
 	if t.Finished == 0 {
 		return ""
 	}
-	return " (" + drain.Tally{Left: t.Left, Gone: t.Gone, Finished: t.Finished}.String() + ")"
+	return " (" + drain.Totals{Left: t.Left, Gone: t.Gone, Finished: t.Finished}.String() + ")"
 }
 
 // Done says that the drain is over.
 func (r Report) Done(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "cluster/%s drained%s; flotilla uncordon %[1]s --return brings back what was moved\n", r.Cluster, r.ended())
+	_, err := fmt.Fprintf(out, "cluster/%s drained%s; flotilla uncordon %[1]s --return has what was moved placed anew\n", r.Cluster, r.ended())
 	return err
 }

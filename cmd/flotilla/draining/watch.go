@@ -82,8 +82,8 @@ func (w *Watch) Over() bool {
 	return !slices.ContainsFunc(w.rows, func(row drain.Row) bool { return row.State != drain.Left && row.State != drain.Finished })
 }
 
-// look reads how far the drain is.
-func (w *Watch) look(ctx context.Context, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
+// read reads how far the drain is.
+func (w *Watch) read(ctx context.Context, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
 	cluster, rows, err := read(ctx, w.Hub, w.Cluster, now, w.rows)
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +109,7 @@ func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 	answered := w.Clock.Now()
 	for {
 		began := w.Clock.Now()
-		cluster, rows, err := w.look(within, began)
+		cluster, rows, err := w.read(within, began)
 		next := max(pause, share*w.Clock.Since(began))
 		switch {
 		case within.Err() != nil:
@@ -170,7 +170,7 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 			continue
 		}
 		w.seen[row.Key()] = row.State
-		if text := w.news(row); text != "" {
+		if text := w.progress(row); text != "" {
 			w.spoke = w.Clock.Now()
 			_, err := fmt.Fprintln(w.Out, text)
 			faults = append(faults, err)
@@ -194,8 +194,8 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 	return errors.Join(faults...)
 }
 
-// news is the line for a row whose state is new; empty for one that moves.
-func (w *Watch) news(row *drain.Row) string {
+// progress is the line for a row whose state is new; empty for one that moves.
+func (w *Watch) progress(row *drain.Row) string {
 	switch row.State {
 	case drain.Left:
 		text := row.Title() + " left " + w.Cluster

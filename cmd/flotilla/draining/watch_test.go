@@ -97,13 +97,13 @@ func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 				west.Status.Conditions[0] = metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason,
 					LastTransitionTime: metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))}
 			}
-			looks := 0
+			reads := 0
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(east, west, web).WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(ctx context.Context, hub client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-					if _, look := obj.(*clusterv1alpha1.Cluster); look {
-						looks++
+					if _, isCluster := obj.(*clusterv1alpha1.Cluster); isCluster {
+						reads++
 					}
-					if looks == 3 && tc.interrupted { // the first is that of Begin
+					if reads == 3 && tc.interrupted { // the first is that of Begin
 						cancel()
 					}
 					return hub.Get(ctx, key, obj, opts...)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // described is fleet.DescribeOf with better advice for missing objects: it names the namespace of
@@ -96,12 +97,7 @@ func kindOf(err error) string {
 // clusters (east, west)".
 func places(servers []string) string {
 	clusters := slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == fleet.Hub })
-	named := clusters
-	rest := ""
-	if len(clusters) > mostNamed {
-		named, rest = clusters[:mostNamed], fmt.Sprintf(" and %d more", len(clusters)-mostNamed)
-	}
-	in := fmt.Sprintf("in any of %d clusters (%s%s)", len(clusters), strings.Join(named, ", "), rest)
+	in := fmt.Sprintf("in any of %d clusters (%s)", len(clusters), excerpt.Names(clusters, mostNamed))
 	if len(clusters) == 1 {
 		in = "in cluster " + clusters[0]
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-func TestWhoIsToldOfAwaitedClusters(t *testing.T) {
+func TestWhoSeesAwaitedClusters(t *testing.T) {
 	cases := map[string]struct {
 		args           []string
 		format, labels string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLook looks at a real control plane and a real member through its proxy.
-func TestLook(t *testing.T) {
+// TestRead looks at a real control plane and a real member through its proxy.
+func TestRead(t *testing.T) {
 	w := newWorld(t)
 	w.furnish(t)
 	w.kubelet(t)

@@ -3,6 +3,7 @@ package inspection
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // sheet merges the tables of several servers. Its columns are those of the first server, further
@@ -43,6 +45,12 @@ func (s *sheet) add(server string, table *metav1.Table) {
 	for _, row := range table.Rows {
 		cells := make([]any, len(s.defs))
 		for i, cell := range row.Cells {
+			if text, is := cell.(string); is {
+				if strings.Contains(text, "://") {
+					text = excerpt.WithoutCredentials(text) // a screen is seen by more people than may read the object
+				}
+				cell = excerpt.Visible(text) // a field of an object may be anybody's
+			}
 			if i < len(places) && places[i] >= 0 {
 				cells[places[i]] = cell
 			}

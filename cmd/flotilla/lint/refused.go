@@ -12,7 +12,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/sources/azureblob"
 	"github.com/flotilla-io/flotilla/sources/clouds"
+	registry "github.com/flotilla-io/flotilla/sources/oci"
+	"github.com/flotilla-io/flotilla/sources/s3"
 )
 
 // refused reports what the server accepts of a kind of Flux's and the control plane then refuses, in the words of its
@@ -27,7 +30,7 @@ func refused(l *linter, o *object, fields map[string]any) {
 	var ks kustomizev1.Kustomization
 	switch {
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind) && read(&git):
-		field, why := unserved.GitRepository(git.Spec)
+		field, why := unserved.GitRepository(git.Spec, clouds.Built)
 		refuse(l, o, field, why)
 		refuse(l, o, "spec.provider", unserved.AppWithoutSecret(git.Spec))
 		if err := annotation.FaultOf(&git); err != nil {
@@ -38,12 +41,16 @@ func refused(l *linter, o *object, fields map[string]any) {
 		if err := annotation.OfRollback(oci.Annotations); err != nil {
 			refuse(l, o, "metadata.annotations", err.Error())
 		}
-		if not, instead := unserved.Provider(oci.Spec); not {
-			refuse(l, o, "spec.provider", "is not supported yet: "+instead)
-		}
+		field, why := unserved.OCIRepository(oci.Spec, clouds.Built)
+		refuse(l, o, field, why)
+		_, _, err := registry.Place(oci.Spec.URL)
+		misplaced(l, o, err, registry.ErrURL)
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.BucketKind) && read(&bucket):
 		field, why := unserved.Bucket(bucket.Spec, clouds.Built)
 		refuse(l, o, field, why)
+		if field == "" {
+			misplaced(l, o, checkPlace(bucket.Spec), s3.ErrPlace)
+		}
 	case o.gvk == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind) && read(&ks):
 		if field, instead := kustomizations.Unsupported(ks.Spec); field != "" {
 			path, value, _ := strings.Cut(field, " ")
@@ -55,6 +62,28 @@ func refused(l *linter, o *object, fields map[string]any) {
 		if err := builder.CheckAnnotations(&ks); err != nil {
 			refuse(l, o, "metadata.annotations", err.Error())
 		}
+	}
+}
+
+// checkPlace returns an error for where no bucket can be.
+func checkPlace(spec sourcev1.BucketSpec) error {
+	place := s3.Place{Endpoint: spec.Endpoint, Bucket: spec.BucketName, Region: spec.Region, Insecure: spec.Insecure}
+	switch spec.Provider {
+	case sourcev1.BucketProviderAzure:
+		return azureblob.Place{Endpoint: spec.Endpoint, Container: spec.BucketName}.Check()
+	case sourcev1.BucketProviderGoogle:
+		return place.CheckGoogle()
+	default:
+		return place.Check()
+	}
+}
+
+// misplaced reports where no source can be: an error of this kind, which begins with the field.
+func misplaced(l *linter, o *object, err, kind error) {
+	if err != nil {
+		why := strings.TrimPrefix(err.Error(), kind.Error()+": ")
+		field, _, _ := strings.Cut(why, " ")
+		refuse(l, o, field, why)
 	}
 }
 

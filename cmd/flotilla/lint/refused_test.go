@@ -13,7 +13,7 @@ import (
 func TestWhatIsRefusedLater(t *testing.T) {
 	const git = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, url: \"https://git.test/a\""
 	const oci = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, url: \"oci://registry.test/a\""
-	const bucket = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: Bucket\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, endpoint: s3.test, bucketName: a"
+	const bucket = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: Bucket\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, endpoint: s3.test, bucketName: fleet"
 	const ks = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: a}"
 	const strict = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: shop, annotations: {kustomize.flotilla.io/strict-variables: \"yes\"}}\nspec: {interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: a}"
 	const guard = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: shop, annotations: {gitops.flotilla.io/rollback-protection: \"on\"}}\nspec: {interval: 1m, url: \"https://git.test/a\""
@@ -21,11 +21,15 @@ func TestWhatIsRefusedLater(t *testing.T) {
 	const hook = "apiVersion: notification.toolkit.fluxcd.io/v1\nkind: Receiver\nmetadata: {name: a, namespace: shop}\nspec: {type: github, secretRef: {name: a}"
 	for name, tc := range map[string]struct{ content, want string }{
 		"nothing":                       {git, ""},
-		"the identity of a cloud":       {git + ", provider: aws", "spec.provider: aws is not supported yet, as it needs the cloud's own libraries: remove it, and name a Secret with username and password, or a token as bearerToken, in spec.secretRef"},
+		"the identity of a cloud":       {git + ", provider: aws", "spec.provider: aws takes a flotillad that was built with -tags clouds: build it with that, or remove it, and name a Secret with the username and password of the user's Git credentials in spec.secretRef"},
 		"a GitHub App without its keys": {git + ", provider: github", "spec.provider: github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"},
-		"the same, for a registry":      {oci + ", provider: aws", "spec.provider: is not supported yet: use a login of the registry in spec.secretRef"},
+		"the same, for a registry":      {oci + ", provider: aws", "spec.provider: aws is served with a login alone, as no identity of a machine is used: name a Secret that has one for the registry in spec.secretRef"},
 		"a bucket":                      {bucket + ", sts: {provider: ldap, endpoint: \"https://sts.test\"}", ""},
 		"a bucket of a cloud":           {bucket + ", provider: gcp", "spec.provider: gcp takes a flotillad that was built with -tags clouds: build it with that, or set it to generic, with endpoint storage.googleapis.com, and a Secret with an HMAC key as accesskey and secretkey in spec.secretRef"},
+		"a registry in capitals":        {strings.Replace(oci, "registry.test/a", "registry.test/Acme/App", 1), "spec.url: has upper-case letters, which no repository has: write oci://registry.test/acme/app"},
+		"a registry with a tag":         {strings.Replace(oci, "registry.test/a", "registry.test/a:v1", 1), "spec.url: has to be oci://host/repository, with neither a tag nor a digest, which belong into spec.ref"},
+		"a bucket with a scheme":        {strings.Replace(bucket, "s3.test", "\"https://s3.test\"", 1), "spec.endpoint: is host or host:port, without a scheme: spec.insecure says that it speaks HTTP"},
+		"a bucket of Amazon's, too":     {strings.Replace(bucket, "s3.test", "\"https://s3.test\"", 1) + ", provider: aws, secretRef: {name: a}", "spec.endpoint: is host or host:port, without a scheme: spec.insecure says that it speaks HTTP"},
 		"another cluster":               {ks + ", kubeConfig: {secretRef: {name: a}}", ""},
 		"another cluster of a cloud":    {ks + ", kubeConfig: {configMapRef: {name: a}}", "spec.kubeConfig.configMapRef: is not supported yet: it is for identities of clouds: name a Secret with a kubeconfig in spec.kubeConfig.secretRef, or join the cluster to the fleet, and propagate to it with a PropagationPolicy"},
 		"keys of a cloud":               {ks + ", decryption: {provider: sops, serviceAccountName: a}", "spec.decryption.serviceAccountName: is not supported yet: it is for keys of clouds: name a Secret with age or OpenPGP keys in spec.decryption.secretRef"},

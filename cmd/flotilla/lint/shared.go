@@ -26,17 +26,17 @@ func (b built) key() client.ObjectKey { return client.ObjectKeyFromObject(b.Of) 
 
 // shared reports objects that two Kustomizations of one source build.
 func shared(l *linter, all []built) {
-	type held struct {
+	type claimed struct {
 		source    inventory.Source
 		namespace string
 		id        inventory.ID
 	}
 	type pair struct{ first, later client.ObjectKey }
-	firsts := map[held]built{}
+	firsts := map[claimed]built{}
 	objects, at := map[pair][]string{}, map[pair]built{}
 	for _, b := range applied(all) {
 		for _, obj := range b.Objects {
-			id := held{inventory.SourceOf(b.Of), b.Of.Namespace, inventory.IDOf(obj)}
+			id := claimed{inventory.SourceOf(b.Of), b.Of.Namespace, inventory.IDOf(obj)}
 			first, taken := firsts[id]
 			switch {
 			case shares(obj) || strings.Contains(id.id.Namespace+id.id.Name, "${"):

@@ -48,7 +48,7 @@ A policy that tolerates the taint keeps what it carries where it is, for as long
 
 The drain is in the cluster, and not in this command: ctrl-c ends the watching alone, and
 the same command goes on with it. flotilla uncordon NAME ends the drain, and --return
-brings back what was moved. --dry-run shows what would go where by what is known now: it
+has what was moved placed anew. --dry-run shows what would go where by what is known now: it
 counts what fits in clusters by their nodes, as the drain does, where you may list these.
 
 A volume's data stays in the cluster, which is said of each template that it belongs to.

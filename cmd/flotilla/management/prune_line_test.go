@@ -36,9 +36,9 @@ func orphanNamed(kind, namespace, name string) object {
 // TestWhatPruneSaysOfEach: a person reads one line of each object, with why it stays, and
 // programs read the same.
 func TestWhatPruneSaysOfEach(t *testing.T) {
-	held, leaving := orphanNamed("ConfigMap", "shop", "held"), orphanNamed("ConfigMap", "shop", "leaving")
-	held.orphan.Leaving, leaving.orphan.Leaving = true, true
-	held.keeps = []string{"example.com/a", "example.com/b"}
+	blocked, leaving := orphanNamed("ConfigMap", "shop", "held"), orphanNamed("ConfigMap", "shop", "leaving")
+	blocked.orphan.Leaving, leaving.orphan.Leaving = true, true
+	blocked.keeps = []string{"example.com/a", "example.com/b"}
 	wanted := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: "wanted"}}
 	wanted.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"wanted"}}`)}}}
 	configMaps := corev1.Resource("configmaps")
@@ -59,13 +59,13 @@ func TestWhatPruneSaysOfEach(t *testing.T) {
 		"one without a namespace":          {found: orphanNamed("ClusterRole", "", "lost"), line: "ClusterRole lost removed", asked: true},
 		"others have something in it":      {found: orphanNamed("Namespace", "", "shop"), line: "Namespace shop left: what others have in it would go as well; remove it in the cluster itself"},
 		"it is being deleted":              {found: leaving, line: "ConfigMap shop/leaving left: being deleted"},
-		"its finalizers keep it":           {found: held, line: "ConfigMap shop/held left: being deleted, kept by its finalizers: example.com/a, example.com/b"},
+		"its finalizers keep it":           {found: blocked, line: "ConfigMap shop/held left: being deleted, kept by its finalizers: example.com/a, example.com/b"},
 		"its Work has come meanwhile":      {found: orphanNamed("ConfigMap", "shop", "wanted"), line: "ConfigMap shop/wanted left: its Work asks for it again"},
 		"somebody else has removed it":     {found: orphanNamed("ConfigMap", "shop", "gone"), line: "ConfigMap shop/gone left: it is gone already", asked: true},
 		"somebody has changed it":          {found: orphanNamed("ConfigMap", "shop", "changed"), line: "ConfigMap shop/changed left: it has changed since it was listed", asked: true},
 		"the cluster refuses":              {found: orphanNamed("ConfigMap", "shop", "kept"), line: `ConfigMap shop/kept failed: configmaps "kept" is forbidden: <nil>`, fails: true, asked: true},
 		"it obeys nothing on the terminal": {found: orphanNamed("ConfigMap", "shop", "hostile"), line: "ConfigMap shop/hostile failed: no [2J Cluster is fine", fails: true, asked: true},
-		"for a program there are no lines": {found: held, output: "json"},
+		"for a program there are no lines": {found: blocked, output: "json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edge := fake.NewSimpleMetadataClient(fake.NewTestScheme())

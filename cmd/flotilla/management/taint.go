@@ -78,9 +78,10 @@ removes all taints with the key.`,
 			}
 			e.overwrite = overwrite
 			if e.moves() {
-				t.foretell = func(ctx context.Context, hub client.Reader, taints map[string][]corev1.Taint) []string {
-					return draining.Foretell(ctx, hub, taints, clock.RealClock{}.Now())
+				t.predict = func(ctx context.Context, hub client.Reader, taints map[string][]corev1.Taint) []string {
+					return draining.Predict(ctx, hub, taints, clock.RealClock{}.Now())
 				}
+				t.effect = draining.Effect
 			}
 			return t.run(cmd, names, e)
 		},
@@ -169,9 +170,6 @@ func (e *edit) check() error {
 		e.done, e.already = "tainted", "already tainted"
 	case len(e.set) == 0:
 		e.done, e.already = "untainted", "already untainted"
-	}
-	if e.moves() {
-		e.done += "; what runs there is moved if failover is on (flotillad serve --failover=on)"
 	}
 	return nil
 }

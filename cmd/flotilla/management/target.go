@@ -28,8 +28,10 @@ type target struct {
 	dryRun   string
 	// then, if not nil, is called with the clusters once all of them are as requested.
 	then func(cmd *cobra.Command, hub client.Client, names []string) error
-	// foretell, if not nil, returns lines about what becomes of clusters that are to have these taints. It is called before they do.
-	foretell func(ctx context.Context, hub client.Reader, taints map[string][]corev1.Taint) []string
+	// predict, if not nil, returns lines about what becomes of clusters that are to have these taints. It is called before they do.
+	predict func(ctx context.Context, hub client.Reader, taints map[string][]corev1.Taint) []string
+	// effect, if not nil, returns what a change of taints does to what runs in a cluster.
+	effect func(ctx context.Context, hub client.Reader) string
 }
 
 func (t *target) addFlags(cmd *cobra.Command) {
@@ -58,6 +60,9 @@ func (t *target) run(cmd *cobra.Command, names []string, e edit) error {
 	lines, err := t.foretold(cmd.Context(), hub, clusters, e)
 	if err != nil {
 		return err
+	}
+	if t.effect != nil {
+		e.done += "; " + t.effect(cmd.Context(), hub)
 	}
 	var faults []error
 	for i := range clusters {
@@ -101,10 +106,10 @@ func (t *target) foretold(ctx context.Context, hub client.Reader, clusters []clu
 			changed[clusters[i].Name] = after
 		}
 	}
-	if t.foretell == nil || len(changed) == 0 {
+	if t.predict == nil || len(changed) == 0 {
 		return nil, nil
 	}
-	return t.foretell(ctx, hub, changed), nil
+	return t.predict(ctx, hub, changed), nil
 }
 
 func (t *target) wrong(names []string) error {

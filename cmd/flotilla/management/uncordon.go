@@ -1,7 +1,9 @@
 package management
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,7 +35,7 @@ still goes, and nothing else does.
 
 What a drain has moved stays where it is now, but for what runs as a whole wherever it may.
 With --return it is placed anew, by what counts now, as flotilla rebalance has it: it comes
-back where its policy divides it among these clusters. A cluster that it leaves for that keeps
+back unless there is no room or its policy means others by now. A cluster that it leaves for that keeps
 the old copy until the new one is healthy; one that is to run fewer replicas runs fewer at
 once. What was placed anew since is left alone, and so is what another scheduler places.`,
 		Example: `  flotilla uncordon east west
@@ -53,8 +55,15 @@ once. What was placed anew since is left alone, and so is what another scheduler
 			return command.Usage(errors.New("--timeout is how long to wait for --return: without that nothing is waited for"))
 		}
 		if returns {
+			back := draining.Return{Clock: clock.RealClock{}, Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Timeout: timeout}
+			t.predict = func(ctx context.Context, hub client.Reader, taints map[string][]corev1.Taint) []string {
+				if err := back.Before(ctx, hub, slices.Collect(maps.Keys(taints))); err != nil {
+					return []string{"note: what returns by itself is not told: " + fleet.Describe(err).Error()}
+				}
+				return nil
+			}
 			t.then = func(cmd *cobra.Command, hub client.Client, names []string) error {
-				back := draining.Return{Hub: hub, Clusters: names, Clock: clock.RealClock{}, Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Timeout: timeout, DryRun: t.suffix() != ""}
+				back.Hub, back.Clusters, back.DryRun = hub, names, t.suffix() != ""
 				return back.Run(cmd.Context())
 			}
 		}

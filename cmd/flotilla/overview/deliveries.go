@@ -94,7 +94,7 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 }
 
 // goesLater is the text for a copy in a cluster that does not report.
-const goesLater = "it is to be taken out of this cluster once that answers"
+const goesLater = "it is to be taken out of this cluster once that is ready again"
 
 // asBefore describes what a cluster has of a template that is not placed as requested: the version
 // before. It stays if no policy propagates it any more. blind means that Works cannot be read.

@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestWhatIsSaidOfClusters: what was reported by one of which nothing is heard any more is not
+// TestMessagesAboutClusters: what was reported by one of which nothing is heard any more is not
 // known, and where Works may not be read it is what the binding says.
-func TestWhatIsSaidOfClusters(t *testing.T) {
+func TestMessagesAboutClusters(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{
 		Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "north"}, {Name: "south"}, {Name: "west"}}},
 		Status: workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{
@@ -106,7 +106,7 @@ func TestKeptElsewhere(t *testing.T) {
 	for _, d := range deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works, silent) {
 		got[d.Cluster] = d.Message
 	}
-	want := map[string]string{"east": "kept until west is healthy", "north": "it is being taken out of this cluster", "south": silent["south"].String() + "; it is to be taken out of this cluster once that answers", "west": "not applied yet"}
+	want := map[string]string{"east": "kept until west is healthy", "north": "it is being taken out of this cluster", "south": silent["south"].String() + "; it is to be taken out of this cluster once that is ready again", "west": "not applied yet"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

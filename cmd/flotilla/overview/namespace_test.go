@@ -117,9 +117,9 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 		problems  int  // of the cluster
 		want      []string
 	}{
-		"of all":                           {want: []string{"shop/files: it stays in west with its data since it was moved off that"}},
-		"of its own namespace":             {namespace: "shop", want: []string{"shop/files: it stays in west with its data since it was moved off that"}},
-		"of another one":                   {namespace: "flux-system", want: []string{"shop/files: it stays in west with its data since it was moved off that"}},
+		"of all":                           {want: []string{"shop/files: it stays in west with its data, although its template is placed elsewhere"}},
+		"of its own namespace":             {namespace: "shop", want: []string{"shop/files: it stays in west with its data, although its template is placed elsewhere"}},
+		"of another one":                   {namespace: "flux-system", want: []string{"shop/files: it stays in west with its data, although its template is placed elsewhere"}},
 		"of another one, and may not know": {namespace: "flux-system", forbidden: true, problems: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

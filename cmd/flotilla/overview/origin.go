@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
@@ -57,6 +58,10 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	if err != nil || source == nil {
 		return err
 	}
+	if slices.Contains(inventory.Leaving(ks.Status), inventory.IDOf(template)) {
+		left(t, &ks, template)
+		return nil
+	}
 	t.out.File = t.files.File(ctx, &ks, standing.Revision(&ks), source, template)
 	if t.out.Commit != nil {
 		t.out.File.LastChange = clone.LastChange(ctx, ".", t.out.Commit.Hash(), t.out.File.Path)
@@ -64,6 +69,13 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	t.out.File.From(source)
 	t.out.File.FromSubmodule(source, standing.Revision(&ks))
 	return nil
+}
+
+// left says of a template that Git has no more that it stays for now: neither the commit that is on the control plane nor a
+// file of that is where it comes from.
+func left(t *tracer, ks *kustomizev1.Kustomization, template *unstructured.Unstructured) {
+	t.out.Commit = nil
+	t.note("It has left the files of Kustomization %s/%s, as of revision %s, and stays for now. %s", ks.Namespace, ks.Name, excerpt.Line(ks.Status.LastAttemptedRevision), explained(template))
 }
 
 // managersOf returns the field managers that wrote the template, except for its status. It is never

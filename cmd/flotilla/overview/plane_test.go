@@ -88,7 +88,7 @@ func TestNobodyLeads(t *testing.T) {
 		})
 	})
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "flotilla-controllers"}}
-	held := func(by string, ago time.Duration) func() coordinationv1.LeaseSpec { // as of when it is written
+	leaseOf := func(by string, ago time.Duration) func() coordinationv1.LeaseSpec { // as of when it is written
 		return func() coordinationv1.LeaseSpec {
 			return coordinationv1.LeaseSpec{HolderIdentity: ptr.To(by), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-ago)))}
 		}
@@ -100,10 +100,10 @@ func TestNobodyLeads(t *testing.T) {
 		want  string
 	}{
 		{name: "nobody ever did", want: "none have since the control plane was made"},
-		{name: "a replica does", lease: held("a", 0)},
-		{name: "its machine's clock and ours differ", ahead: -2 * time.Hour, lease: held("a", 2*time.Hour)},
-		{name: "it was killed", lease: held("a", 2*time.Minute), want: "the last ones were heard of "},
-		{name: "it was stopped", lease: held("", time.Minute), want: "the last ones stopped "},
+		{name: "a replica does", lease: leaseOf("a", 0)},
+		{name: "its machine's clock and ours differ", ahead: -2 * time.Hour, lease: leaseOf("a", 2*time.Hour)},
+		{name: "it was killed", lease: leaseOf("a", 2*time.Minute), want: "the last ones were heard of "},
+		{name: "it was stopped", lease: leaseOf("", time.Minute), want: "the last ones stopped "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if ahead = tc.ahead; tc.lease != nil {

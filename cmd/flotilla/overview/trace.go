@@ -28,7 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
-	"github.com/flotilla-io/flotilla/policies/explain/moved"
+	"github.com/flotilla-io/flotilla/policies/explain/lastmove"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -293,7 +293,7 @@ func (t *tracer) worksOrNote(ctx context.Context, b workv1alpha2.Binding) ([]*wo
 	case err != nil:
 		return nil, err
 	}
-	return append([]*workv1alpha1.Work{}, works[b.GetLabels()[idLabel(b)]]...), nil
+	return remains.Recalled(ctx, t.hub, b, append([]*workv1alpha1.Work{}, works[b.GetLabels()[idLabel(b)]]...))
 }
 
 // placed records the decision about the binding, and notes why the template is not placed as
@@ -303,7 +303,7 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 	out := &lineage.Binding{Object: objectOf(b, ""), Fault: part.Fault, Released: rollup.Released(b)}
 	if record, ok := placement.RecordOf(b); ok {
 		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
-		out.Moved = moved.Data(moved.Text(record.LastMove, b.BindingSpec(), moved.In(works), time.Time{}), record.LastMove, b.BindingSpec(), template)
+		out.Moved = lastmove.Data(lastmove.Text(record.LastMove, b.BindingSpec(), lastmove.In(works), time.Time{}), record.LastMove, b.BindingSpec(), template)
 	}
 	t.out.Binding = out
 	switch {

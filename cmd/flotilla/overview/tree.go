@@ -353,7 +353,7 @@ func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below [
 
 // judged sets, for a placed template, how many of its clusters have it, and the problem of the first
 // of the others, with those that have the same message.
-func judged(node *lineage.Node, part rollup.Part, hearsay bool) {
+func judged(node *lineage.Node, part rollup.Part, secondhand bool) {
 	node.State = situation.Ready
 	ready, wrong := 0, ""
 	var kept, unwell []string
@@ -375,7 +375,7 @@ func judged(node *lineage.Node, part rollup.Part, hearsay bool) {
 		}
 	}
 	node.Text = fmt.Sprintf("%d/%d clusters", ready, len(part.Clusters))
-	if hearsay {
+	if secondhand {
 		node.Text += ", " + rollup.AsReported
 	}
 	if len(kept) > 0 {
@@ -392,11 +392,7 @@ func judged(node *lineage.Node, part rollup.Part, hearsay bool) {
 // nameSome lists the first of several names.
 func nameSome(names []string) string {
 	const most = 3
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return excerpt.Names(names, most)
 }
 
 // worksNodes returns nodes for Works, with the objects that they apply in members.

@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
-// TestEveryWorkloadThatNoPolicyCarriesIsTold: of whatever kind it is, if the fleet knows its replicas.
-func TestEveryWorkloadThatNoPolicyCarriesIsTold(t *testing.T) {
+// TestEveryWorkloadThatNoPolicyCarriesIsReported: of whatever kind it is, if the fleet knows its replicas.
+func TestEveryWorkloadThatNoPolicyCarriesIsReported(t *testing.T) {
 	defined := func(name string) client.Object {
 		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}

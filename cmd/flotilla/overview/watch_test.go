@@ -61,7 +61,7 @@ func TestWatchShowsWhatChanges(t *testing.T) {
 			t.Fatalf("the next line is %q, want %q", lines.Text(), want)
 		}
 	}
-	for _, line := range []string{"All is ready, but 1 thing is worth a look: clusters 0/0", "", "WORTH A LOOK", "   1  there is no cluster", "      next: "} {
+	for _, line := range []string{"There is no cluster yet, and 1 thing is worth a look: clusters 0/0", "", "WORTH A LOOK", "   1  there is no cluster", "      next: "} {
 		next(line)
 	}
 	now.Step(o.interval) // nothing new, and nothing printed: the next line is of what follows

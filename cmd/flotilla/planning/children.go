@@ -4,84 +4,50 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/plan/comparison"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// specs are Kustomizations by their names: what each asks for.
-type specs map[key]any
-
-// specsIn returns those among objects.
-func specsIn(objects []*unstructured.Unstructured) specs {
-	out := specs{}
-	for _, obj := range objects {
-		if gk := obj.GroupVersionKind().GroupKind(); gk.Group == kustomizev1.GroupVersion.Group && gk.Kind == kustomizev1.KustomizationKind {
-			out[keyOfObject(obj)] = obj.Object["spec"]
-		}
+// kustomizationsIn returns the Kustomizations among objects.
+func kustomizationsIn(objects []*unstructured.Unstructured) map[client.ObjectKey]*kustomizev1.Kustomization {
+	out := map[client.ObjectKey]*kustomizev1.Kustomization{}
+	for _, ks := range siblings.ChildrenIn(objects) {
+		out[client.ObjectKeyFromObject(ks)] = ks
 	}
 	return out
 }
 
-// specsOf returns those that the control plane holds.
-func specsOf(all []kustomizev1.Kustomization, of func(metav1.Object) bool) (specs, error) {
-	out := specs{}
-	for i := range all {
-		if !of(&all[i]) {
-			continue
-		}
-		obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&all[i])
-		if err != nil {
-			return nil, err
-		}
-		out[keyOf(&all[i], kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind))] = obj["spec"]
-	}
-	return out, nil
-}
-
-// children returns what the plan does not follow of objects that were files before, if there were any, or stand on the control
-// plane: there the others of their owner go.
-func (w *world) children(was, objects []*unstructured.Unstructured, files bool) ([]comparison.Risk, error) {
-	after := specsIn(objects)
-	if files {
-		return notFollowed(specsIn(was), after), nil
-	}
-	before, err := specsOf(w.snapshot.Kustomizations, func(ks metav1.Object) bool {
-		_, given := after[keyOf(ks, kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind))]
-		labels := ks.GetLabels()
-		return given || w.prune && !kept(ks) && w.owner != "" && labels[owners[1]]+"/"+labels[owners[0]] == w.owner
-	})
-	return notFollowed(before, after), err
-}
-
 // notFollowed returns what of a change the plan does not show: what Kustomizations that it brings, changes or removes do
 // with it.
-func notFollowed(before, after specs) []comparison.Risk {
+func notFollowed(before, after map[client.ObjectKey]*kustomizev1.Kustomization) []comparison.Risk {
 	var out []comparison.Risk
-	note := func(k key, what string) {
-		name := k.namespace + "/" + k.name
+	note := func(ks *kustomizev1.Kustomization, what string) {
+		source := inventory.SourceOf(ks)
 		out = append(out, comparison.Risk{
 			Reason:  comparison.RiskNotFollowed,
-			Object:  &comparison.Object{APIVersion: kustomizev1.GroupVersion.String(), Kind: k.kind, Namespace: k.namespace, Name: k.name},
-			Message: fmt.Sprintf("Kustomization %s %s, which is not planned here: flotilla plan FOLDER --kustomization %s says it of one that stays", name, what, name),
+			Object:  &comparison.Object{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name},
+			Message: fmt.Sprintf("Kustomization %s %s: add --source %s/%s.%s, with the root of its repository as the folder", client.ObjectKeyFromObject(ks), what, strings.ToLower(source.Kind), source.Name, source.Namespace),
 		})
 	}
-	for k, spec := range before {
-		switch now, stays := after[k]; {
-		case !stays:
-			note(k, "goes, and what it has applied goes with it, unless another one takes it or the brake refuses that")
-		case !equality.Semantic.DeepEqual(spec, now):
-			note(k, "changes, and with it what it applies")
+	for key, ks := range before {
+		switch now := after[key]; {
+		case now == nil:
+			note(ks, "goes, and what it has applied is not planned here")
+		case !equality.Semantic.DeepEqual(ks.Spec, now.Spec):
+			note(now, "changes, and what it applies is not planned here")
 		}
 	}
-	for k := range after {
-		if _, was := before[k]; !was {
-			note(k, "comes, with what it applies")
+	for key, ks := range after {
+		if before[key] == nil {
+			note(ks, "comes, and what it applies is not planned here")
 		}
 	}
 	slices.SortFunc(out, func(a, b comparison.Risk) int { return cmp.Compare(a.Message, b.Message) })

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/planning/snapshot"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/reconciler/forecast/snapshot"
 )
 
 // Commands returns the commands of this package.

@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
-	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/forecast"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -24,23 +24,25 @@ import (
 // maxBytes is how much is read of one file.
 const maxBytes = 100 << 20
 
-// reading reads files as a Kustomization applies them.
+// reading reads files that no Kustomization is named for.
 type reading struct {
-	// of is the Kustomization that builds folders; nil where none is named, and each folder is built as it is.
-	of *kustomizev1.Kustomization
-	// as reads variables.
-	as client.Reader
 	// namespace is that of objects that name none.
 	namespace string
-	// scope reports whether a kind has namespaces, and whether that is known.
-	scope func(apiVersion, kind string) (namespaced, known bool)
-	stdin io.Reader
+	scope     forecast.Scope
+	stdin     io.Reader
 }
 
-// objects returns what is in files and folders.
-func (r *reading) objects(ctx context.Context, paths []string) ([]*unstructured.Unstructured, error) {
+// objects returns what is on a side of the change.
+func (r *reading) objects(ctx context.Context, of side) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for _, path := range paths {
+	if of.files != nil {
+		found, err := r.built(ctx, of.name, of.files)
+		if err != nil {
+			return nil, err
+		}
+		out = found
+	}
+	for _, path := range of.paths {
 		found, err := r.path(ctx, path)
 		if err != nil {
 			return nil, err
@@ -51,7 +53,7 @@ func (r *reading) objects(ctx context.Context, paths []string) ([]*unstructured.
 		if obj.GetName() == "" {
 			return nil, fmt.Errorf("a %s has no name: name it under metadata.name", obj.GetKind())
 		}
-		if obj.GetNamespace() == "" && r.namespaced(obj, out) {
+		if obj.GetNamespace() == "" && r.scope.Namespaced(obj, out) {
 			obj.SetNamespace(r.namespace)
 		}
 	}
@@ -65,11 +67,15 @@ func (r *reading) path(ctx context.Context, path string) ([]*unstructured.Unstru
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, command.Usage(fmt.Errorf("there is no file or folder %s", path))
+		return nil, nothingAt(path)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return r.folder(ctx, path)
+		files, err := collect(ctx, path, artifact.Selection{})
+		if err != nil {
+			return nil, err
+		}
+		return r.built(ctx, path, files)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -77,6 +83,10 @@ func (r *reading) path(ctx context.Context, path string) ([]*unstructured.Unstru
 	}
 	out, err := documents(path, file)
 	return out, errors.Join(err, file.Close())
+}
+
+func nothingAt(path string) error {
+	return command.Usage(fmt.Errorf("there is no file or folder %s", path))
 }
 
 // documents reads the objects of a file.
@@ -103,37 +113,37 @@ func documents(name string, in io.Reader) ([]*unstructured.Unstructured, error) 
 	return out, nil
 }
 
-// folder builds a folder as the Kustomization would, or as one would that has the folder as its path.
-func (r *reading) folder(ctx context.Context, path string) ([]*unstructured.Unstructured, error) {
-	files, err := artifact.Collect(ctx, os.DirFS(path), artifact.Selection{}, artifact.Limits{})
+// collect reads a folder as a source takes it.
+func collect(ctx context.Context, path string, selection artifact.Selection) (artifact.Files, error) {
+	files, err := artifact.Collect(ctx, os.DirFS(path), selection, artifact.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	ks := r.of
-	if ks == nil {
-		ks = &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "files"}}
-	}
-	out, err := builder.FromFiles(ctx, build.New(build.Limits{}), build.NewTree(files.Contents()).WithLinks(files.Links()), builder.Input{
-		Kustomization: ks, As: r.as, Encrypted: func(string) {},
-	})
+	return files, nil
+}
+
+// tree returns files as they are built.
+func tree(files artifact.Files) *build.Tree {
+	return build.NewTree(files.Contents()).WithLinks(files.Links())
+}
+
+// built builds files as a Kustomization would that has their folder as its path.
+func (r *reading) built(ctx context.Context, name string, files artifact.Files) ([]*unstructured.Unstructured, error) {
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "files"}}
+	out, err := builder.FromFiles(ctx, build.New(build.Limits{}), tree(files), builder.Input{Kustomization: ks, As: nothing{}, Encrypted: func(string) {}})
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be built: %w", path, err)
+		return nil, fmt.Errorf("%s cannot be built: %w", name, err)
 	}
-	if r.of == nil {
-		for _, obj := range out {
-			disown(obj)
-		}
+	for _, obj := range out {
+		disown(obj)
 	}
 	return out, nil
 }
 
-// Labels by which an object names the Kustomization that applies it.
-var owners = []string{kustomizev1.GroupVersion.Group + "/name", kustomizev1.GroupVersion.Group + "/namespace"}
-
 // disown removes the labels of an owner.
 func disown(obj *unstructured.Unstructured) {
 	labels := obj.GetLabels()
-	for _, key := range owners {
+	for key := range inventory.OwnerLabels(client.ObjectKey{}) {
 		delete(labels, key)
 	}
 	if len(labels) == 0 {
@@ -142,29 +152,5 @@ func disown(obj *unstructured.Unstructured) {
 	obj.SetLabels(labels)
 }
 
-// namespaced reports whether an object is in a namespace: as the control plane says, or else a definition among the
-// objects, or Kubernetes' own schema. A kind about which nothing is known has namespaces.
-func (r *reading) namespaced(obj *unstructured.Unstructured, among []*unstructured.Unstructured) bool {
-	gvk := obj.GroupVersionKind()
-	if r.scope != nil {
-		if is, known := r.scope(obj.GetAPIVersion(), obj.GetKind()); known {
-			return is
-		}
-	}
-	for _, definition := range among {
-		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-		if definition.GetKind() == "CustomResourceDefinition" && group == gvk.Group && kind == gvk.Kind {
-			scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
-			return scope != "Cluster"
-		}
-	}
-	switch gvk.Group {
-	case "policy.karmada.io":
-		return len(gvk.Kind) < 7 || gvk.Kind[:7] != "Cluster"
-	case "config.karmada.io", "cluster.karmada.io":
-		return false
-	}
-	is, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind()})
-	return is || !known
-}
+// nothing is a client.Reader for those who have none.
+type nothing struct{ client.Reader }

@@ -1,31 +1,19 @@
 package planning
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/planning/snapshot"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
-	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison/report"
@@ -35,7 +23,10 @@ import (
 type planFlags struct {
 	hub           *fleet.Flags
 	files, base   []string
+	head          string
+	forked        bool
 	fleetFile     string
+	source        string
 	kustomization string
 	scope         fleet.Scope
 	output        string
@@ -48,7 +39,7 @@ var formats = []string{"text", "json", "yaml", "markdown"}
 func newPlanCommand(hub *fleet.Flags) *cobra.Command {
 	f := &planFlags{hub: hub}
 	cmd := &cobra.Command{
-		Use:   "plan FOLDER | -f FILE...",
+		Use:   "plan FOLDER | -f FILE... | REVISION..REVISION",
 		Short: "Say what a change of files does to each cluster, before it is applied",
 		Long: `Say what a change of files does to each cluster, before it is applied or merged: which
 clusters gain and lose what and why, how replicas move, the exact difference of what each cluster
@@ -56,19 +47,24 @@ will hold, with equal differences once, which pods restart, and what is risky. I
 functions by which the control plane decides, for templates, policies and overrides alike, and
 changes nothing.
 
+With --source the folder is the root of that source's repository: all Kustomizations of the source
+are built, each by its own spec, and those among the files are followed. What moves from one to
+another is moved, what none has any more is deleted, and what the control plane would refuse is
+said. --kustomization shows the part of one of them. Without either, a folder is built as a
+Kustomization with that path would be.
+
 The files are compared with what the control plane holds; objects of files are sent to it as a dry
-run, so that defaults make no difference. With --base they are compared with other files, such as
-those of the branch that the change is to be merged into: what is there and not in the new files
-is deleted. A folder is built as a Kustomization with that path would be; with --kustomization it
-is the root of the repository, and is built as that Kustomization says, which is also asked
-whether its brake would refuse what goes.
+run, so that defaults make no difference. With --base they are compared with other files, or with
+a revision of the Git repository that the folder is in, such as the branch that the change is to be
+merged into. --head takes a revision in place of the files: neither touches the worktree.
 
 With --fleet and --base no control plane is needed: flotilla fleet export writes the file.
 Values of Secrets are never shown; a digest that is another each time stands for one.`,
-		Example: `  flotilla plan deploy/
-  flotilla plan . --kustomization flux-system/shop
+		Example: `  flotilla plan . --source gitrepository/fleet -n flux-system
+  flotilla plan . --source gitrepository/fleet.flux-system --base origin/main
+  flotilla plan main...change --source gitrepository/fleet.flux-system --kustomization flux-system/shop
   flotilla plan -f web.yaml -f policy.yaml -C eu-1
-  git worktree add ../main main && flotilla plan . --base ../main --fleet fleet.yaml -o markdown --exit-code`,
+  flotilla plan . --base origin/main --fleet fleet.yaml --source fleet.flux-system -o markdown --exit-code`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.files = append(f.files, args...)
 			return f.run(cmd)
@@ -76,9 +72,11 @@ Values of Secrets are never shown; a digest that is another each time stands for
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&f.files, "filename", "f", nil, "file or folder of the change; - reads standard input")
-	flags.StringSliceVar(&f.base, "base", nil, "file or folder to compare with, instead of what the control plane holds")
+	flags.StringSliceVar(&f.base, "base", nil, "file, folder or Git revision to compare with, instead of what the control plane holds")
+	flags.StringVar(&f.head, "head", "", "Git revision of the change, instead of the files of FOLDER; --base is a revision then, too")
 	flags.StringVar(&f.fleetFile, "fleet", "", "file of flotilla fleet export, instead of the control plane; needs --base")
-	flags.StringVar(&f.kustomization, "kustomization", "", "NAMESPACE/NAME of the Kustomization that applies the files; without it nothing that the control plane holds is deleted, unless it is in --base")
+	flags.StringVar(&f.source, "source", "", "[KIND/]NAME[.NAMESPACE] of the source whose repository FOLDER is; without it and --kustomization nothing that the control plane holds is deleted, unless it is in --base")
+	flags.StringVar(&f.kustomization, "kustomization", "", "NAMESPACE/NAME of a Kustomization: show what it applies of its source's repository, FOLDER")
 	f.scope.AddClustersTo(cmd, hub, "say only what is about these clusters")
 	flags.StringVarP(&f.output, "output", "o", "text", strings.Join(formats, ", "))
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 0 if nothing changes in any cluster, 1 if something does, and 2 on an error")
@@ -119,16 +117,23 @@ func (f *planFlags) run(cmd *cobra.Command) error {
 	case err != nil:
 		return err
 	case f.exitCode && !c.Empty():
-		return errors.New(report.Summary(c))
+		return command.Answer(command.Failed)
 	}
 	return nil
 }
 
-// check returns what is wrong with the call.
+// check returns what is wrong with the call, and finds out what of it are revisions.
 func (f *planFlags) check() error {
+	if len(f.files) == 1 && f.head == "" && len(f.base) == 0 {
+		if base, head, forked, is := span(f.files[0]); is {
+			f.files, f.base, f.head, f.forked = nil, []string{base}, head, forked
+		}
+	}
 	switch {
-	case len(f.files) == 0:
+	case len(f.files) == 0 && f.head == "":
 		return command.Usage(errors.New("the files of the change are missing: flotilla plan FOLDER"))
+	case f.head != "" && (len(f.base) > 1 || len(f.files) > 1):
+		return command.Usage(errors.New("with --head, name one revision for --base, and at most one folder"))
 	case f.fleetFile != "" && len(f.base) == 0:
 		return command.Usage(errors.New("--fleet needs --base, the files before the change: the control plane fills in defaults, which files do not have"))
 	case f.kustomization != "" && strings.Count(f.kustomization, "/") != 1:
@@ -148,25 +153,24 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 	if err != nil {
 		return comparison.Comparison{}, fleet.Describe(err)
 	}
-	if w.note != "" {
-		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: %s\n", f.kustomization, w.note); err != nil {
-			return comparison.Comparison{}, err
-		}
-	}
-	base, head, err := w.sides(ctx, f.files, f.base)
+	change, err := f.change(ctx, w)
 	if err != nil {
 		return comparison.Comparison{}, fleet.Describe(err)
 	}
-	in := comparison.Input{Base: comparison.Plan(base), Salt: make([]byte, 16), Brake: brake(w.snapshot.Kustomization)}
+	for _, note := range slices.Concat(w.notes(), change.still) {
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", note); err != nil {
+			return comparison.Comparison{}, err
+		}
+	}
+	in := comparison.Input{Base: comparison.Plan(change.before), Salt: make([]byte, 16), Brake: change.brake, Risks: change.risks}
 	if _, err := rand.Read(in.Salt); err != nil {
 		return comparison.Comparison{}, err
 	}
-	next := in.Base.Then(head)
-	next.Kept = plan.Keep(base, in.Base.Plans)
+	next := in.Base.Then(change.after)
+	next.Kept = plan.Keep(change.before, in.Base.Plans)
 	in.Head = comparison.Plan(next)
 	c := comparison.Compare(in)
 	if len(f.scope.Named()) == 0 {
-		c.Risks = slices.Concat(w.unfollowed, c.Risks)
 		return c, nil
 	}
 	for _, name := range f.scope.Named() {
@@ -174,9 +178,7 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 			return c, command.Usage(fmt.Errorf("there is no cluster %s in the fleet", name))
 		}
 	}
-	c = c.Only(f.scope.Named())
-	c.Risks = slices.Concat(w.unfollowed, c.Risks)
-	return c, nil
+	return c.Only(f.scope.Named()), nil
 }
 
 // write writes a Comparison in the requested format.
@@ -199,171 +201,3 @@ func (f *planFlags) write(out io.Writer, c comparison.Comparison) error {
 	}
 	return err
 }
-
-// world is a fleet, and how files are read and compared with it.
-type world struct {
-	snapshot *snapshot.Snapshot
-	fleet    plan.FleetInput
-	reading  reading
-	// hub is nil where a file stands for the control plane.
-	hub   client.Client
-	prune bool
-	owner string
-	// unfollowed is what the change does by other Kustomizations, and the plan does not show.
-	unfollowed []comparison.Risk
-	// note is what the user should know besides; empty for nothing.
-	note string
-}
-
-// world reads the fleet.
-func (f *planFlags) world(ctx context.Context, stdin io.Reader) (*world, error) {
-	now := time.Now()
-	w := &world{reading: reading{stdin: stdin, namespace: f.hub.Namespace, as: nothing{}}, owner: f.kustomization}
-	var err error
-	if f.fleetFile != "" {
-		content, err := readFleet(f.fleetFile)
-		if err != nil {
-			return nil, command.Usage(err)
-		}
-		if w.snapshot, err = snapshot.Read(content); err != nil {
-			return nil, command.Usage(fmt.Errorf("%s %w", f.fleetFile, err))
-		}
-	} else if err = w.connect(ctx, f.hub, now); err != nil {
-		return nil, err
-	}
-	if w.reading.namespace == "" {
-		w.reading.namespace = "default"
-	}
-	if f.kustomization != "" {
-		namespace, name, _ := strings.Cut(f.kustomization, "/")
-		if w.reading.of = w.snapshot.Kustomization(namespace, name); w.reading.of == nil {
-			return nil, command.Usage(fmt.Errorf("there is no Kustomization %s in the fleet: flotilla get kustomizations -A lists them", f.kustomization))
-		}
-		w.prune = w.reading.of.Spec.Prune
-		w.lacking()
-	}
-	var given []*configv1alpha1.ResourceInterpreterCustomization
-	for i := range w.snapshot.Customizations {
-		given = append(given, &w.snapshot.Customizations[i])
-	}
-	stack := customization.NewStack(lua.New(lua.Options{Now: time.Now, Time: time.Minute}), given)
-	w.fleet = w.snapshot.Fleet(stack.Interpreter(), now)
-	return w, nil
-}
-
-// mostFleet is how large the file of a fleet may be, in bytes.
-const mostFleet = 256 << 20
-
-// readFleet reads the file of a fleet, which may be a pipe.
-func readFleet(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() || info.Mode()&os.ModeDevice != 0 {
-		return nil, fmt.Errorf("%s is no file: flotilla fleet export > fleet.yaml writes one", path)
-	}
-	content, err := io.ReadAll(io.LimitReader(file, mostFleet+1))
-	if err == nil && len(content) > mostFleet {
-		err = fmt.Errorf("%s has more than %d MiB: it is no export of a fleet, or of one that is too large for it", path, mostFleet>>20)
-	}
-	return content, err
-}
-
-// lacking removes variables that a file of the fleet does not have: what they are put into stays as it is written.
-func (w *world) lacking() {
-	if post := w.reading.of.Spec.PostBuild; w.hub == nil && post != nil && len(post.SubstituteFrom) > 0 {
-		w.reading.of.Spec.PostBuild = nil
-		w.note = "its variables come from ConfigMaps and Secrets, which the file of the fleet does not have: they are compared as they are written"
-	}
-}
-
-// connect reads the fleet of the control plane.
-func (w *world) connect(ctx context.Context, f *fleet.Flags, now time.Time) error {
-	hub, err := f.Client()
-	if err != nil {
-		return err
-	}
-	namespace, _, err := f.Factory().ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return err
-	}
-	w.hub, w.reading.as, w.reading.namespace = hub, hub, namespace
-	w.reading.scope = func(apiVersion, kind string) (bool, bool) {
-		gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
-		mapping, err := hub.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-		if err != nil {
-			return false, false
-		}
-		return mapping.Scope.Name() == "namespace", true
-	}
-	w.snapshot, err = snapshot.Of(ctx, hub, now)
-	return err
-}
-
-// sides returns the fleet before and after the change.
-func (w *world) sides(ctx context.Context, files, base []string) (before, after plan.FleetInput, err error) {
-	objects, err := w.reading.objects(ctx, files)
-	if err != nil {
-		return before, after, err
-	}
-	if err := w.missing(ctx, objects); err != nil {
-		return before, after, err
-	}
-	before = w.fleet
-	rest, head := w.fleet, keysOf(objects)
-	var was []*unstructured.Unstructured
-	switch {
-	case len(base) > 0:
-		if was, err = w.reading.objects(ctx, base); err != nil {
-			return before, after, err
-		}
-		if before, err = with(before, was, false); err != nil {
-			return before, after, err
-		}
-		old := keysOf(was)
-		rest = without(before, func(k key, obj metav1.Object) bool { return old[k] && !head[k] && !kept(obj) })
-	case w.owner != "" && w.prune:
-		rest = without(rest, func(k key, obj metav1.Object) bool {
-			labels := obj.GetLabels()
-			return labels[owners[1]]+"/"+labels[owners[0]] == w.owner && !head[k] && !kept(obj)
-		})
-	}
-	if w.hub != nil && len(base) == 0 {
-		if objects, err = w.tried(ctx, objects); err != nil {
-			return before, after, err
-		}
-	}
-	if w.unfollowed, err = w.children(was, objects, len(base) > 0); err != nil {
-		return before, after, err
-	}
-	after, err = with(rest, objects, true)
-	return before, after, err
-}
-
-// kept reports whether an object stays where its Kustomization does not have it any more.
-func kept(obj metav1.Object) bool {
-	for _, name := range []string{"/prune", "/reconcile"} {
-		name = kustomizev1.GroupVersion.Group + name
-		if strings.EqualFold(obj.GetLabels()[name], kustomizev1.DisabledValue) || strings.EqualFold(obj.GetAnnotations()[name], kustomizev1.DisabledValue) {
-			return true
-		}
-	}
-	return false
-}
-
-func keysOf(objects []*unstructured.Unstructured) map[key]bool {
-	out := make(map[key]bool, len(objects))
-	for _, obj := range objects {
-		out[keyOfObject(obj)] = true
-	}
-	return out
-}
-
-// nothing is a client.Reader for those who have none.
-type nothing struct{ client.Reader }

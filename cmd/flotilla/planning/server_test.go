@@ -17,6 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/build"
 )
 
 // TestPlanServer: files are compared with what a control plane holds; its defaults make no difference, nothing is changed,
@@ -31,6 +33,9 @@ func TestPlanServer(t *testing.T) {
 	const nothing = "Nothing changes in any cluster.\n"
 	if got := ask("plan", "testdata/base", "--exit-code"); got.Code != 0 || got.Out != nothing {
 		t.Errorf("what is there already: %s", got)
+	}
+	if got := ask("plan", "testdata/base", "--source", "gitrepository/fleet.shop", "--exit-code"); got.Code != 0 || got.Out != nothing {
+		t.Errorf("what is there already, by its source: %s", got)
 	}
 	got := ask("plan", "testdata/head", "--exit-code")
 	got.Out = digests.ReplaceAllString(got.Out, "(hidden: DIGEST)")
@@ -80,8 +85,12 @@ func hold(t *testing.T, env *servertest.Env) {
 	if err := env.Hub.Create(ctx, ks); err != nil {
 		t.Fatal(err)
 	}
-	r := reading{of: ks, as: env.Hub, namespace: "shop"}
-	objects, err := r.objects(ctx, []string{"testdata/base"})
+	files, err := collect(ctx, "testdata/base", artifact.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{hub: env.Hub, as: env.Hub, builder: build.New(build.Limits{})}
+	objects, err := w.build(ctx, ks, tree(files))
 	if err != nil {
 		t.Fatal(err)
 	}

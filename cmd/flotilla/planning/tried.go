@@ -12,6 +12,8 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/forecast"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // missing reads the templates of the files that the fleet's snapshot does not have, as no policy selects their kind yet.
@@ -19,31 +21,40 @@ func (w *world) missing(ctx context.Context, objects []*unstructured.Unstructure
 	if w.hub == nil {
 		return nil
 	}
-	known := keysOf(w.fleet.Templates)
+	known := idsOf(w.fleet.Templates)
 	for _, obj := range objects {
-		if obj.GroupVersionKind().Group == policyv1alpha1.GroupVersion.Group || known[keyOfObject(obj)] {
+		id := inventory.IDOf(obj)
+		if id.GroupKind.Group == policyv1alpha1.GroupVersion.Group || known[id] {
 			continue
 		}
-		stored := &unstructured.Unstructured{}
-		stored.SetGroupVersionKind(obj.GroupVersionKind())
-		err := w.hub.Get(ctx, client.ObjectKeyFromObject(obj), stored)
-		switch {
-		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		case err != nil:
+		stored, err := w.look(ctx, inventory.Entry{ID: id, Version: obj.GroupVersionKind().Version})
+		if err != nil {
 			return err
-		default:
+		}
+		if stored != nil {
 			w.fleet.Templates = append(w.fleet.Templates, stored)
 		}
 	}
 	return nil
 }
 
+// look reads an object of the control plane; nil if there is none.
+func (w *world) look(ctx context.Context, of inventory.Entry) (*unstructured.Unstructured, error) {
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(of.GroupVersionKind())
+	err := w.hub.Get(ctx, client.ObjectKey{Namespace: of.ID.Namespace, Name: of.ID.Name}, stored)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return stored, err
+}
+
 // tried returns the objects as the control plane would store them, by a dry run of what a Kustomization does. One whose
 // kind or namespace is not there yet stays as the files have it.
 func (w *world) tried(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	labels := map[key]map[string]string{}
+	labels := map[inventory.ID]map[string]string{}
 	for _, t := range w.fleet.Templates {
-		labels[keyOfObject(t)] = t.GetLabels()
+		labels[inventory.IDOf(t)] = t.GetLabels()
 	}
 	out := make([]*unstructured.Unstructured, len(objects))
 	for i, obj := range objects {
@@ -52,8 +63,8 @@ func (w *world) tried(ctx context.Context, objects []*unstructured.Unstructured)
 		}
 		trial := obj.DeepCopy()
 		own := trial.GetLabels()
-		for _, name := range owners { // whoever applies it goes on to do so
-			if value, has := labels[keyOfObject(obj)][name]; has && own[name] == "" {
+		for name := range inventory.OwnerLabels(client.ObjectKey{}) { // whoever applies it goes on to do so
+			if value, has := labels[inventory.IDOf(obj)][name]; has && own[name] == "" {
 				if own == nil {
 					own = map[string]string{}
 				}
@@ -69,7 +80,7 @@ func (w *world) tried(ctx context.Context, objects []*unstructured.Unstructured)
 		case apierrors.IsForbidden(err):
 			return nil, fmt.Errorf("a dry run of %s %s is refused: %w; compare with files instead: --base FOLDER", obj.GetKind(), obj.GetName(), err)
 		default:
-			return nil, fmt.Errorf("the control plane does not take %s %s: %w", obj.GetKind(), obj.GetName(), err)
+			return nil, forecast.NotTakenError{Err: fmt.Errorf("the control plane does not take %s %s: %w", obj.GetKind(), obj.GetName(), err)}
 		}
 	}
 	return out, nil

@@ -33,7 +33,7 @@ func screen(t *testing.T) (program *os.File, shows func(want string)) {
 	}
 }
 
-func TestSeveralAreToldOfAtOnce(t *testing.T) {
+func TestSeveralAreReportedAtOnce(t *testing.T) {
 	out, shows := screen(t)
 	line := New(out, []string{"east", "west"})
 	shows("\r0 of 2 answered; waiting for east, west")
@@ -48,8 +48,8 @@ func TestSeveralAreToldOfAtOnce(t *testing.T) {
 	shows("end")
 }
 
-// TestOneIsToldOfOnceItLasts steps the clock: servers that answer soon are not shown.
-func TestOneIsToldOfOnceItLasts(t *testing.T) {
+// TestOneIsReportedOnceItLasts steps the clock: servers that answer soon are not shown.
+func TestOneIsReportedOnceItLasts(t *testing.T) {
 	out, shows := screen(t)
 	now := clocktesting.NewFakeClock(time.Unix(0, 0))
 	soon := Late(out, now, []string{"east"})
@@ -63,7 +63,7 @@ func TestOneIsToldOfOnceItLasts(t *testing.T) {
 	shows("\r" + strings.Repeat(" ", 33) + "\r")
 }
 
-func TestAPipeIsToldNothing(t *testing.T) {
+func TestNothingIsReportedToAPipe(t *testing.T) {
 	var out bytes.Buffer
 	line := New(&out, []string{"east", "west"})
 	line.Done("east")
@@ -73,7 +73,7 @@ func TestAPipeIsToldNothing(t *testing.T) {
 	}
 }
 
-func TestTasksAreToldOfInTheirOwnWords(t *testing.T) {
+func TestTasksAreReportedInTheirOwnWords(t *testing.T) {
 	out, shows := screen(t)
 	line := Tasks(out, "moved", 3, []string{"web"})
 	shows("\r2 of 3 moved; waiting for web")

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/join/outlook"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // leftovers reports what stays in a cluster that has left the fleet.
@@ -41,7 +42,7 @@ func (l *leftovers) lines(ctx context.Context) []string {
 	name := l.departure.Name
 	is, seen := l.find(ctx)
 	if report := l.departure.Report; len(is.Going) > 0 && report != nil {
-		report(fmt.Sprintf("waiting for what is still being deleted in cluster %s: %s", name, listed(is.Going)))
+		report(fmt.Sprintf("waiting for what is still being deleted in cluster %s: %s", name, excerpt.Names(is.Going, mostNamed)))
 	}
 	for i := 0; len(is.Going) > 0 && i < mostPolls && pause(ctx, goingPoll); i++ {
 		is, seen = l.find(ctx)
@@ -113,16 +114,7 @@ func (l *leftovers) going(titles []string) []string {
 	if len(titles) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("being deleted in cluster %s, and not gone yet: %s", l.departure.Name, listed(titles))}
-}
-
-// listed is the first of several titles in one line, and how many more there are.
-func listed(titles []string) string {
-	out := strings.Join(titles[:min(len(titles), mostNamed)], ", ")
-	if more := len(titles) - mostNamed; more > 0 {
-		out += fmt.Sprintf(" and %d more", more)
-	}
-	return out
+	return []string{fmt.Sprintf("being deleted in cluster %s, and not gone yet: %s", l.departure.Name, excerpt.Names(titles, mostNamed))}
 }
 
 // staying returns what stays, and what to do about it.

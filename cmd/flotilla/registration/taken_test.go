@@ -102,7 +102,7 @@ func TestWhatIsStillGoing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		seen     []join.Remains // at each look; the last one stands
 		want     []string
-		looks    int
+		reads    int
 		reported []string // meanwhile
 	}{
 		"nothing is there":          {[]join.Remains{remains("")}, nil, 1, nil},
@@ -117,14 +117,14 @@ func TestWhatIsStillGoing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				looks, reported := 0, []string(nil)
+				reads, reported := 0, []string(nil)
 				report := func(line string) { reported = append(reported, line) }
 				left := &leftovers{departure: &join.Departure{Name: "west", Report: report}, member: &rest.Config{}, hub: "h", stays: func(context.Context) (join.Remains, error) {
-					looks++
-					return tc.seen[min(looks, len(tc.seen))-1], nil
+					reads++
+					return tc.seen[min(reads, len(tc.seen))-1], nil
 				}}
-				if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" || looks != tc.looks {
-					t.Errorf("looked %d times, want %d (-want +got):\n%s", looks, tc.looks, diff)
+				if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" || reads != tc.reads {
+					t.Errorf("looked %d times, want %d (-want +got):\n%s", reads, tc.reads, diff)
 				}
 				if diff := cmp.Diff(tc.reported, reported); diff != "" {
 					t.Errorf("reported meanwhile (-want +got):\n%s", diff)
@@ -296,8 +296,8 @@ func TestWhatIsLetGoOfAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfOneThatIsNotReady: once, with the time that was asked for, and of an agent that it goes on only where it has reported.
-func TestWhatIsSaidOfOneThatIsNotReady(t *testing.T) {
+// TestMessagesAboutOneThatIsNotReady: once, with the time that was asked for, and of an agent that it goes on only where it has reported.
+func TestMessagesAboutOneThatIsNotReady(t *testing.T) {
 	r := &registering{within: 8 * time.Second}
 	r.cluster.name = "edge"
 	for want, err := range map[string]error{

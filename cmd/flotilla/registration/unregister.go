@@ -216,18 +216,18 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, left *lefto
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
 		return fmt.Errorf("the cluster %s is in push mode: flotilla unjoin %s takes it out", u.name, u.name)
 	}
-	looks, err := left.inside()
+	ways, err := left.inside()
 	if err != nil {
 		return err
 	}
 	if u.agent.DryRun {
-		if err := join.Going(cmd.Context(), hub, cluster, looks, printSteps(cmd.OutOrStdout())); err != nil {
+		if err := join.Going(cmd.Context(), hub, cluster, ways, printSteps(cmd.OutOrStdout())); err != nil {
 			return u.describe(err)
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove Cluster %s (hub)\n", u.name)
 		return err
 	}
-	will, err := outlook.Of(cmd.Context(), hub, cluster, looks)
+	will, err := outlook.Of(cmd.Context(), hub, cluster, ways)
 	if ignoreGone(err) != nil { // an agent may not see all
 		return u.describe(err)
 	}
@@ -238,7 +238,7 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, left *lefto
 // follow removes the registration, and waits until it is gone. It looks before what there is: of a cluster
 // whose agent has been silent for long, all may be let go of in the moment in which the registration goes.
 func (u *unregistering) follow(cmd *cobra.Command, hub client.Client, cluster *clusterv1alpha1.Cluster, d *join.Departure) error {
-	if _, err := d.Look(cmd.Context(), cluster); err != nil {
+	if _, err := d.Check(cmd.Context(), cluster); err != nil {
 		return u.describe(err)
 	}
 	if err := hub.Delete(cmd.Context(), cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {

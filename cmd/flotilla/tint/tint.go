@@ -69,7 +69,7 @@ var words = map[string]string{
 // paint colors one line.
 func paint(line string) string {
 	switch {
-	case strings.HasPrefix(line, "All is ready, but"), strings.HasPrefix(line, "WORTH A LOOK"):
+	case strings.HasPrefix(line, "All is ready, but"), strings.HasPrefix(line, "All that "), strings.HasPrefix(line, "There is no cluster yet"), strings.HasPrefix(line, "WORTH A LOOK"):
 		return head(line, yellow)
 	case strings.HasPrefix(line, "All is ready"):
 		return head(line, green)

@@ -14,6 +14,8 @@ import (
 func TestPaint(t *testing.T) {
 	for name, tc := range map[string]struct{ line, want string }{
 		"what is well":                {"All is ready: clusters 2/2.", green + "All is ready" + plain + ": clusters 2/2."},
+		"a fleet without a cluster":   {"There is no cluster yet, and 1 thing is worth a look: clusters 0/0.", yellow + "There is no cluster yet, and 1 thing is worth a look" + plain + ": clusters 0/0."},
+		"what nobody carries":         {"All that a policy carries is ready, but 1 thing is worth a look: clusters 2/2.", yellow + "All that a policy carries is ready, but 1 thing is worth a look" + plain + ": clusters 2/2."},
 		"what deserves a look":        {"All is ready, but 1 thing is worth a look: clusters 2/2.", yellow + "All is ready, but 1 thing is worth a look" + plain + ": clusters 2/2."},
 		"what is not":                 {"2 things are not ready: clusters 0/2.", red + "2 things are not ready" + plain + ": clusters 0/2."},
 		"a section":                   {"CLUSTERS", bold + "CLUSTERS" + plain},

@@ -10,14 +10,14 @@ import (
 
 const (
 	// pollPeriod is how often ReleaseIdle reads the size of the heap.
-	pollPeriod = time.Second
+	pollPeriod = 500 * time.Millisecond
 	// restful is how many bytes an idle program allocates at most per poll.
-	restful = 2 << 20
+	restful = 1 << 20
 	// restfulPolls is how many polls in a row must find the program idle.
-	restfulPolls = 2
+	restfulPolls = 3
 	// busyPolls is for how many polls the program keeps its memory after a release, because
 	// the next burst needs it again.
-	busyPolls = 5
+	busyPolls = 10
 	// worthwhile is how many bytes a release must return at least: it runs a collection,
 	// whose CPU time grows with the live heap.
 	worthwhile = 96 << 20

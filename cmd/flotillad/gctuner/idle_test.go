@@ -31,21 +31,21 @@ func TestRests(t *testing.T) {
 	}
 }
 
-// TestWhenMemoryIsGivenBack: at the second look in a row that finds a program at rest, and
-// not again for five, whatever it takes in between.
+// TestWhenMemoryIsGivenBack: at the third look in a row that finds a program at rest, and
+// not again for ten, whatever it takes in between.
 func TestWhenMemoryIsGivenBack(t *testing.T) {
 	r := releaser{since: busyPolls}
 	is := heap{live: 100 * mib, objects: 500 * mib}
 	var got []int
-	for look := range 40 {
-		if look%4 == 0 { // a burst
+	for tick := range 80 {
+		if tick%8 == 0 { // a burst
 			is.allocated += 400 * mib
 		}
 		if r.rests(is) {
-			got = append(got, look)
+			got = append(got, tick)
 		}
 	}
-	if diff := cmp.Diff([]int{2, 7, 14, 19, 26, 31, 38}, got); diff != "" {
+	if diff := cmp.Diff([]int{3, 13, 23, 35, 45, 55, 67, 77}, got); diff != "" {
 		t.Errorf("the looks at which memory is given back (-want +got):\n%s", diff)
 	}
 }

@@ -116,10 +116,10 @@ func (o *sourceOptions) validate() (err error) {
 // replica holds the lease, so that an old leader posts no statuses. It refuses to connect to
 // the control plane: to its known addresses, and to the given addresses and URLs, some of
 // which may be empty.
-func (o *sourceOptions) dialer(held *tenure.Tenure, own ...string) egress.Dialer {
+func (o *sourceOptions) dialer(leadership *tenure.Tenure, own ...string) egress.Dialer {
 	out := egress.Dialer{Networks: o.networks, Proxies: o.proxies}
-	if held != nil {
-		out.Dial = held.Dial(nil)
+	if leadership != nil {
+		out.Dial = leadership.Dial(nil)
 	}
 	for _, address := range append(own, o.own...) {
 		if at := hostPort(address); at != "" {

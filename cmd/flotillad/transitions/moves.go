@@ -10,6 +10,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 const (
@@ -132,14 +133,10 @@ func line(key move, count int, first string, to []string, why string) string {
 	if count > 1 {
 		what = fmt.Sprintf("%d templates", count)
 	}
-	where := ""
-	if n := len(to); n > 0 {
-		where = " to " + strings.Join(to[:min(n, mostNamed)], ", ")
-		if n > mostNamed {
-			where += fmt.Sprintf(" and %d more", n-mostNamed)
-		}
+	if len(to) == 0 { // it has run elsewhere all along
+		return fmt.Sprintf("%s: %s removed from %s: %s", key.by, what, key.from, why)
 	}
-	return fmt.Sprintf("%s: %s moved off %s%s: %s", key.by, what, key.from, where, why)
+	return fmt.Sprintf("%s: %s moved off %s to %s: %s", key.by, what, key.from, excerpt.Names(to, mostNamed), why)
 }
 
 // stop logs what is pending.

@@ -12,13 +12,13 @@ import (
 // over is the line once no loss is suspected any more.
 const over = "no mass failure is suspected any more: losses of clusters count one by one again"
 
-// suspicion is what is known, and was said, of clusters that were lost at once.
+// suspicion is what is known, and was logged, of clusters that were lost at once.
 type suspicion struct {
 	of map[string]bool // the clusters that it stands on
-	// message is the latest one of them, and due says it; nil if it was said.
+	// message is the latest one of them, and due logs it; nil if it was logged.
 	message string
 	due     *time.Timer
-	said    bool
+	logged  bool
 }
 
 // suspect takes a new state of a cluster: one that is newly suspected to be lost with too many others is said
@@ -46,8 +46,8 @@ func (w *watcher) suspect(c *clusterv1alpha1.Cluster, exists bool) {
 		s.due.Stop()
 		s.due = nil
 	}
-	if s.said {
-		s.said = false
+	if s.logged {
+		s.logged = false
 		w.say("No mass failure is suspected any more", over)
 	}
 }
@@ -60,7 +60,7 @@ func (w *watcher) suspicious() {
 	if s.due == nil {
 		return // it was over in the meantime
 	}
-	s.due, s.said = nil, true
+	s.due, s.logged = nil, true
 	w.say("A mass failure is suspected", s.message)
 }
 

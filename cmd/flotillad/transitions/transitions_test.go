@@ -82,7 +82,7 @@ func TestMoves(t *testing.T) {
 			happens: func(w *watcher) {
 				w.binding(placedIn("web", nil, "east", "west"), placedIn("web", taskOf(taints, "west", "untolerated taint {a:NoExecute}"), "east"))
 			},
-			want: []string{"3s failover: Deployment shop/web moved off west: untolerated taint {a:NoExecute}"},
+			want: []string{"3s failover: Deployment shop/web removed from west: untolerated taint {a:NoExecute}"},
 		},
 		"causes and clusters have lines of their own": {
 			happens: func(w *watcher) {

@@ -7,7 +7,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestEachHasAPaceOfItsOwn(t *testing.T) {
+func TestEachHasALimitOfItsOwn(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	l := New(clock)
 	allowed := func(name string) (n int) {

@@ -71,7 +71,7 @@ func TestATestFindsNothingOfAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { client.Close() })
-		if diff := cmp.Diff(began, held(t, client)); diff != "" {
+		if diff := cmp.Diff(began, contents(t, client)); diff != "" {
 			t.Errorf("what is in the store (-want +got):\n%s", diff)
 		}
 		return client
@@ -102,7 +102,7 @@ func TestATestFindsNothingOfAnother(t *testing.T) {
 }
 
 // held is what a store holds of keys that are put back.
-func held(t *testing.T, client *clientv3.Client) map[string]string {
+func contents(t *testing.T, client *clientv3.Client) map[string]string {
 	t.Helper()
 	got, err := (&store{client: client}).read(t.Context())
 	if err != nil {
@@ -145,7 +145,7 @@ func TestWhatIsWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"/registry/a": "the server's", "/registry/b": "1"}
-	if diff := cmp.Diff(want, held(t, s.client)); diff != "" {
+	if diff := cmp.Diff(want, contents(t, s.client)); diff != "" {
 		t.Errorf("what is in the store (-want +got):\n%s", diff)
 	}
 }

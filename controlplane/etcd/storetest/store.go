@@ -17,10 +17,10 @@ const (
 	// stillLooks is how many looks in a row, stillPause apart, have to find nothing that is
 	// left before a store counts as put back: controllers that have just lost an object may
 	// write once more.
-	stillLooks = 5
+	stillReads = 5
 	stillPause = 30 * time.Millisecond
-	// patience is how long a store may take to be still.
-	patience = 20 * time.Second
+	// timeout is how long a store may take to be still.
+	timeout = 20 * time.Second
 	// most is how many keys are written at once; etcd takes 128.
 	most = 100
 )
@@ -67,10 +67,10 @@ func (s *store) close() error { return s.client.Close() }
 
 // still returns what the store holds once nothing of it changes any more.
 func (s *store) still(ctx context.Context) (content, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	last, err := s.read(ctx)
-	for looks := 0; err == nil && looks < stillLooks; {
+	for reads := 0; err == nil && reads < stillReads; {
 		if err = pause(ctx); err != nil {
 			break
 		}
@@ -78,8 +78,8 @@ func (s *store) still(ctx context.Context) (content, error) {
 		if now, err = s.read(ctx); err != nil {
 			break
 		}
-		if looks++; !differ(last, now).none() {
-			last, looks = now, 0
+		if reads++; !differ(last, now).none() {
+			last, reads = now, 0
 		}
 	}
 	if err != nil {
@@ -106,20 +106,20 @@ func (s *store) read(ctx context.Context) (content, error) {
 // putBack makes the store hold what it did at first. What a server writes anew into an
 // object that was put back is the server's: it is not put back twice.
 func (s *store) putBack(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	settled := map[string]bool{}
-	for looks := 0; looks < stillLooks; looks++ {
+	restored := map[string]bool{}
+	for reads := 0; reads < stillReads; reads++ {
 		now, err := s.read(ctx)
 		if err != nil {
 			return fmt.Errorf("what the store holds: %w", err)
 		}
 		todo := differ(s.first, now)
-		todo.changed = slices.DeleteFunc(todo.changed, func(key string) bool { return settled[key] })
+		todo.changed = slices.DeleteFunc(todo.changed, func(key string) bool { return restored[key] })
 		if !todo.none() {
-			looks = 0
+			reads = 0
 			for _, key := range todo.changed {
-				settled[key] = true
+				restored[key] = true
 			}
 			if err := s.write(ctx, s.operations(todo)); err != nil {
 				return fmt.Errorf("put back %s: %w", todo, err)

@@ -45,7 +45,7 @@ func stream(w http.ResponseWriter, req *http.Request, program func(in io.Reader,
 		}
 	})
 	if conn == nil {
-		return // the client has been told why
+		return // the client has been answered why
 	}
 	defer func() { _ = conn.Close() }()
 	streams, ok := await(req, conn, opened)

@@ -23,11 +23,11 @@ func (j *judge) atRest() []string {
 		if _, there := j.End.Hub[p.object]; !there && j.ofUser(p.object) {
 			out = append(out, fmt.Sprintf("the Works of %s: %s is there, and not to be", p.cluster, p.object))
 		}
-		switch held, there := members[p]; {
+		switch observed, there := members[p]; {
 		case !there:
 			out = append(out, fmt.Sprintf("the member %s: %s is not there, and its Work is", p.cluster, p.object))
-		case held != work:
-			out = append(out, fmt.Sprintf("the member %s: %s is %s, and its Work says %s", p.cluster, p.object, held.words(), work.words()))
+		case observed != work:
+			out = append(out, fmt.Sprintf("the member %s: %s is %s, and its Work says %s", p.cluster, p.object, observed.words(), work.words()))
 		}
 	}
 	for p := range members {

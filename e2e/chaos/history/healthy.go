@@ -24,13 +24,13 @@ func (j *judge) healthy() []string {
 // floors calls a function with all looks, object by object, and how many healthy
 // replicas each has to show.
 func (j *judge) floors(do func(snapshot Snapshot, least int)) {
-	looks := map[Object][]Snapshot{}
+	snapshots := map[Object][]Snapshot{}
 	for _, snapshot := range j.Snapshots {
-		looks[snapshot.Object] = append(looks[snapshot.Object], snapshot)
+		snapshots[snapshot.Object] = append(snapshots[snapshot.Object], snapshot)
 	}
-	for _, object := range slices.Sorted(maps.Keys(looks)) {
+	for _, object := range slices.Sorted(maps.Keys(snapshots)) {
 		f := floor{writes: j.writes[object], moves: j.moves[j.Policies[object]]}
-		for _, snapshot := range looks[object] {
+		for _, snapshot := range snapshots[object] {
 			f.until(snapshot)
 			do(snapshot, f.least())
 			f.confirm(snapshot)

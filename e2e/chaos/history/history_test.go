@@ -21,18 +21,18 @@ const (
 	web = history.Object("Deployment shop/web") // moves from east to west
 )
 
-// look is a look at web.
-func look(second int, east, west history.ClusterState) history.Snapshot {
+// snapshot is web as it was seen at a second.
+func snapshot(second int, east, west history.ClusterState) history.Snapshot {
 	out := history.Snapshot{Object: web, Begun: at(second), At: at(second), ByCluster: map[string]history.ClusterState{}}
-	for cluster, held := range map[string]history.ClusterState{"east": east, "west": west} {
-		if held != (history.ClusterState{}) {
-			out.ByCluster[cluster] = held
+	for cluster, observed := range map[string]history.ClusterState{"east": east, "west": west} {
+		if observed != (history.ClusterState{}) {
+			out.ByCluster[cluster] = observed
 		}
 	}
 	return out
 }
 
-func held(version, wanted, ready int) history.ClusterState {
+func observed(version, wanted, ready int) history.ClusterState {
 	return history.ClusterState{Version: version, Wanted: wanted, Ready: ready}
 }
 
@@ -81,12 +81,12 @@ func good() history.History {
 			{Cluster: "west", Object: web, Version: 3, UID: "5", At: at(31)},
 		},
 		Snapshots: []history.Snapshot{
-			look(3, held(1, 6, 2), held(0, 0, 0)),
-			look(4, held(1, 6, 6), held(0, 0, 0)),
-			look(12, held(1, 6, 6), held(1, 6, 3)),
-			look(14, held(0, 0, 0), held(1, 6, 6)),
-			look(22, held(0, 0, 0), held(2, 4, 4)),
-			look(32, held(0, 0, 0), held(3, 4, 5)),
+			snapshot(3, observed(1, 6, 2), observed(0, 0, 0)),
+			snapshot(4, observed(1, 6, 6), observed(0, 0, 0)),
+			snapshot(12, observed(1, 6, 6), observed(1, 6, 3)),
+			snapshot(14, observed(0, 0, 0), observed(1, 6, 6)),
+			snapshot(22, observed(0, 0, 0), observed(2, 4, 4)),
+			snapshot(32, observed(0, 0, 0), observed(3, 4, 5)),
 		},
 		Divisions: []history.Division{
 			{Object: web, Replicas: 6, Clusters: map[string]int{"east": 6}},
@@ -185,41 +185,41 @@ func TestCheck(t *testing.T) {
 		}, []history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from east at version 1: no user had deleted it, and policies had moved it away 1 times, for 2 removals"}}},
 		"I2: an object goes from where its policy wants it": {func(h *history.History) { h.Observations[8].Cluster, h.Observations[8].UID = "west", "5" },
 			[]history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from west at version 1: no user had deleted it, and policies had moved it away 0 times, for 1 removals"}}},
-		"I2: an object leaves for where it does not run": {func(h *history.History) { h.Snapshots[3].ByCluster["west"] = held(1, 6, 0) }, []history.Violation{
+		"I2: an object leaves for where it does not run": {func(h *history.History) { h.Snapshots[3].ByCluster["west"] = observed(1, 6, 0) }, []history.Violation{
 			{Invariant: "I2", Because: "Deployment shop/web went from east at version 1 for a move, and ran nowhere else"},
 			{Invariant: "I3", Because: "Deployment shop/web had 0 healthy replicas and is to have 6 at least, by the look of 12:00:14.000"},
 		}},
 		"I2: nobody looks where an object has gone": {func(h *history.History) { h.Snapshots = h.Snapshots[:3] },
 			[]history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from east at version 1 for a move, and nobody has looked where else it ran"}}},
 
-		"I3: replicas are lost in between": {func(h *history.History) { h.Snapshots[5].ByCluster["west"] = held(3, 4, 3) },
+		"I3: replicas are lost in between": {func(h *history.History) { h.Snapshots[5].ByCluster["west"] = observed(3, 4, 3) },
 			[]history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 3 healthy replicas and is to have 4 at least, by the look of 12:00:32.000"}}},
-		"I3: a cluster is left before the next one has all replicas": {func(h *history.History) { h.Snapshots[3].ByCluster["west"] = held(1, 6, 5) },
+		"I3: a cluster is left before the next one has all replicas": {func(h *history.History) { h.Snapshots[3].ByCluster["west"] = observed(1, 6, 5) },
 			[]history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 5 healthy replicas and is to have 6 at least, by the look of 12:00:14.000"}}},
 		"I3: a cluster runs fewer before its user says so": {func(h *history.History) {
-			h.Snapshots = slices.Insert(h.Snapshots, 4, look(18, history.ClusterState{}, held(1, 4, 4)))
+			h.Snapshots = slices.Insert(h.Snapshots, 4, snapshot(18, history.ClusterState{}, observed(1, 4, 4)))
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 4 healthy replicas and is to have 6 at least, by the look of 12:00:18.000"}}},
 		"I3: replicas are lost while a write is under way": {func(h *history.History) {
 			h.Writes[7].Begun, h.Writes[8].Begun = at(3), at(3)
-			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 3), history.ClusterState{}))
+			h.Snapshots = slices.Insert(h.Snapshots, 2, snapshot(5, observed(1, 6, 3), history.ClusterState{}))
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 3 healthy replicas and is to have 4 at least, by the look of 12:00:05.000"}}},
 		"I3: replicas are lost while a move is under way": {func(h *history.History) {
 			h.Moves[2].Begun = at(3)
-			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 5), history.ClusterState{}))
+			h.Snapshots = slices.Insert(h.Snapshots, 2, snapshot(5, observed(1, 6, 5), history.ClusterState{}))
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 5 healthy replicas and is to have 6 at least, by the look of 12:00:05.000"}}},
 		"a user deletes it while it runs": {func(h *history.History) {
 			h.Writes = slices.Insert(h.Writes, 7, history.Write{Object: web, Version: 2, Deleted: true, Begun: at(14)})
 			h.Writes[8].Version, h.Writes[9].Version = 3, 4
 			h.Observations = append(h.Observations[:9:9], history.Observation{Cluster: "west", Object: web, Version: 3, UID: "6", At: at(21)}, history.Observation{Cluster: "west", Object: web, Version: 4, UID: "6", At: at(31)})
 			h.Observations = slices.Insert(h.Observations, 9, history.Observation{Cluster: "west", Object: web, Version: 1, UID: "5", At: at(15), Deleted: true})
-			h.Snapshots = append(h.Snapshots[:4:4], look(15, history.ClusterState{}, history.ClusterState{}), look(22, history.ClusterState{}, held(3, 4, 4)), look(32, history.ClusterState{}, held(4, 4, 5)))
+			h.Snapshots = append(h.Snapshots[:4:4], snapshot(15, history.ClusterState{}, history.ClusterState{}), snapshot(22, history.ClusterState{}, observed(3, 4, 4)), snapshot(32, history.ClusterState{}, observed(4, 4, 5)))
 			h.End.Hub[web] = history.Template{Version: 4, Digest: "web3", Replicas: 4}
 			of(h.End.Works, web).Version, of(h.End.Members, web).Version = 4, 4
 		}, nil},
 		"a cluster that stays runs fewer at once, and the next one is not there yet": {func(h *history.History) {
 			h.Moves[2].Clusters = []string{"east", "west"}
 			h.Observations = slices.Delete(h.Observations, 8, 9)
-			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], look(12, held(1, 3, 3), held(1, 3, 0)), look(32, held(3, 2, 2), held(3, 2, 2))}
+			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], snapshot(12, observed(1, 3, 3), observed(1, 3, 0)), snapshot(32, observed(3, 2, 2), observed(3, 2, 2))}
 			h.End.Placed[web] = map[string]int{"east": 2, "west": 2}
 			for _, copies := range []*[]history.Copy{&h.End.Works, &h.End.Members} {
 				of(*copies, web).Replicas = 2
@@ -233,7 +233,7 @@ func TestCheck(t *testing.T) {
 			h.Writes[0].Acknowledged, h.Moves[0].Acknowledged, h.Moves[1].Acknowledged = false, false, false
 			h.End.Policies = map[string]int{"roams": 2}
 			h.Observations = h.Observations[2:3]
-			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], look(12, held(1, 3, 2), held(1, 3, 0))}
+			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], snapshot(12, observed(1, 3, 2), observed(1, 3, 0))}
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 2 healthy replicas and is to have 3 at least, by the look of 12:00:12.000"}}},
 
 		"I4: a member lacks an object": {func(h *history.History) { h.End.Members = without(h.End.Members, a) },
@@ -365,7 +365,7 @@ func TestJudged(t *testing.T) {
 	if diff := cmp.Diff([]int{2, 3, 4, 5}, history.Judged(h)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	other := look(2, held(1, 1, 1), history.ClusterState{})
+	other := snapshot(2, observed(1, 1, 1), history.ClusterState{})
 	other.Object = a
 	h.Snapshots = append([]history.Snapshot{other}, h.Snapshots...)
 	if diff := cmp.Diff([]int{3, 4, 5, 6}, history.Judged(h)); diff != "" {

@@ -66,12 +66,12 @@ func (j *judge) movedAway(s Observation) int {
 // elsewhere checks that what went from a cluster for a move runs in another one. The
 // first look after it decides, unless a user has deleted the object by then.
 func (j *judge) elsewhere(s Observation) []string {
-	for _, look := range j.Snapshots {
-		if look.Object != s.Object || look.Begun.Before(s.At) {
+	for _, snapshot := range j.Snapshots {
+		if snapshot.Object != s.Object || snapshot.Begun.Before(s.At) {
 			continue
 		}
-		deleted := slices.ContainsFunc(j.writes[s.Object], func(w Write) bool { return w.Deleted && w.Version > s.Version && !w.Begun.After(look.At) })
-		if deleted || ready(look) > 0 {
+		deleted := slices.ContainsFunc(j.writes[s.Object], func(w Write) bool { return w.Deleted && w.Version > s.Version && !w.Begun.After(snapshot.At) })
+		if deleted || ready(snapshot) > 0 {
 			return nil
 		}
 		return []string{fmt.Sprintf("%s went from %s at version %d for a move, and ran nowhere else", s.Object, s.Cluster, s.Version)}
@@ -81,8 +81,8 @@ func (j *judge) elsewhere(s Observation) []string {
 
 func ready(s Snapshot) int {
 	sum := 0
-	for _, held := range s.ByCluster {
-		sum += held.Ready
+	for _, observed := range s.ByCluster {
+		sum += observed.Ready
 	}
 	return sum
 }

@@ -31,7 +31,7 @@ func (j *judge) discreet() []string {
 			content = strings.ReplaceAll(content, may, "")
 		}
 		for _, secret := range j.Secrets {
-			for _, form := range forms(secret) {
+			for _, form := range Forms(secret) {
 				if strings.Contains(content, form) {
 					out = append(out, fmt.Sprintf("%s shows a secret", text.Where))
 				}
@@ -41,9 +41,9 @@ func (j *judge) discreet() []string {
 	return out
 }
 
-// forms are the ways in which a secret may stand in a text: as it is, and in base64,
+// Forms are the ways in which a secret may stand in a text: as it is, and in base64,
 // wherever it begins there.
-func forms(secret string) []string {
+func Forms(secret string) []string {
 	out := []string{secret}
 	for before := range 3 {
 		// What the neighbours have a part in is left out.

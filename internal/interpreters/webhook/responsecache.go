@@ -45,15 +45,15 @@ type entry struct {
 	retry   time.Time
 	// course it belongs to. Passed: another question of the course was asked before
 	// this one was answered, which was about this object then.
-	course key
-	passed bool
-	about  []byte
+	sequence key
+	passed   bool
+	about    []byte
 }
 
-// course is questions about the same, of which one is sent at a time: were each
+// sequence is questions about the same, of which one is sent at a time: were each
 // sent that is asked, a webhook slower than the changes would never be of use.
 // Whoever asks the next one is served the answer to the one before meanwhile.
-type course struct {
+type sequence struct {
 	// out is the one that is not answered; last the one before it, if it was
 	// answered, and passed.
 	out, last *entry
@@ -77,7 +77,7 @@ type responseCache struct {
 
 	mu       sync.Mutex
 	entries  map[key]*entry
-	courses  map[key]*course
+	courses  map[key]*sequence
 	answered *list.List // of *entry, the one asked last in front
 	bytes    int64      // of what is answered
 	turn     []*hook    // hooks for which something waits, the next in front
@@ -85,7 +85,7 @@ type responseCache struct {
 }
 
 func newResponseCache(o Options) *responseCache {
-	return &responseCache{opts: o, wake: make(chan struct{}, 1), entries: map[key]*entry{}, courses: map[key]*course{}, answered: list.New()}
+	return &responseCache{opts: o, wake: make(chan struct{}, 1), entries: map[key]*entry{}, courses: map[key]*sequence{}, answered: list.New()}
 }
 
 // ask returns the answer to a question. If there is none it sees to it that one
@@ -99,7 +99,7 @@ func (rc *responseCache) ask(h *hook, k key, s *sent) (*response, error) {
 	case h.gone:
 		return nil, pending(h, 0) // who asks again finds who is asked instead
 	case e == nil:
-		return rc.follow(&entry{key: k, hook: h, sent: s, course: s.course}, now)
+		return rc.follow(&entry{key: k, hook: h, sent: s, sequence: s.sequence}, now)
 	case e.place == nil:
 		return nil, pending(h, now.Sub(e.since))
 	case e.err == nil:
@@ -117,7 +117,7 @@ func (rc *responseCache) ask(h *hook, k key, s *sent) (*response, error) {
 // follow sees to a question that was not asked before. It is sent unless one of
 // its course is out. The answer to the one before comes with the error.
 func (rc *responseCache) follow(e *entry, now time.Time) (*response, error) {
-	c := rc.courses[e.course]
+	c := rc.courses[e.sequence]
 	if c == nil {
 		return nil, rc.enqueue(e, now)
 	}
@@ -142,12 +142,12 @@ func (rc *responseCache) follow(e *entry, now time.Time) (*response, error) {
 
 // advance notes in its course that a question came to its end.
 func (rc *responseCache) advance(e *entry, answered bool) {
-	c := rc.courses[e.course]
+	c := rc.courses[e.sequence]
 	if c == nil || c.out != e {
 		return
 	}
 	if !answered || !e.passed {
-		delete(rc.courses, e.course)
+		delete(rc.courses, e.sequence)
 		return
 	}
 	c.out, c.last, c.at = nil, e, rc.opts.Clock.Now()
@@ -173,11 +173,11 @@ func (rc *responseCache) enqueue(e *entry, now time.Time) error {
 	}
 	e.since, e.size = now, size
 	rc.entries[e.key] = e
-	if e.passed, e.about = false, nil; e.course != (key{}) {
-		if rc.courses[e.course] == nil {
-			rc.courses[e.course] = &course{}
+	if e.passed, e.about = false, nil; e.sequence != (key{}) {
+		if rc.courses[e.sequence] == nil {
+			rc.courses[e.sequence] = &sequence{}
 		}
-		rc.courses[e.course].out = e
+		rc.courses[e.sequence].out = e
 	}
 	h.waiting = append(h.waiting, e)
 	h.waitingBytes += size
@@ -201,9 +201,9 @@ func (rc *responseCache) drop(e *entry) {
 	rc.bytes -= e.size
 	e.place = nil
 	delete(rc.entries, e.key)
-	if c := rc.courses[e.course]; c != nil && c.last == e {
+	if c := rc.courses[e.sequence]; c != nil && c.last == e {
 		if c.last = nil; c.out == nil {
-			delete(rc.courses, e.course)
+			delete(rc.courses, e.sequence)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func (rc *responseCache) forget(hooks []*hook) {
 	rc.turn = slices.DeleteFunc(rc.turn, func(h *hook) bool { return h.gone })
 	for _, e := range rc.entries {
 		if e.hook.gone {
-			delete(rc.courses, e.course)
+			delete(rc.courses, e.sequence)
 		}
 		switch {
 		case !e.hook.gone:

@@ -577,9 +577,9 @@ func TestService(t *testing.T) {
 		host.Store(ptr.To(r.TLS.ServerName + " " + r.Host + r.URL.Path))
 		reply(`"healthy":true`)(w, r, asked)
 	}, "widgets.hooks.svc")
-	var looked []any
+	var lookups []any
 	l := start(t, webhook.Options{Resolve: func(_ context.Context, namespace, name string, port int32) (string, error) {
-		looked = append(looked, namespace, name, port)
+		lookups = append(lookups, namespace, name, port)
 		if name == "unread" {
 			return "", errors.New("read service hooks/unread: not today")
 		}
@@ -606,7 +606,7 @@ func TestService(t *testing.T) {
 			t.Errorf("error\n got %v\nwant %s", err, want)
 		}
 	}
-	if diff := cmp.Diff([]any{"hooks", "widgets", int32(8443)}, looked[:3]); diff != "" {
+	if diff := cmp.Diff([]any{"hooks", "widgets", int32(8443)}, lookups[:3]); diff != "" {
 		t.Errorf("looked up (-want +got):\n%s", diff)
 	}
 }

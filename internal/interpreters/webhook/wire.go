@@ -50,7 +50,7 @@ type sent struct {
 	uid     types.UID
 	// course is shared by questions that differ only in what goes on changing while
 	// one of them is answered: statuses. It is zero for those that stand alone.
-	course key
+	sequence key
 }
 
 // size is about how many bytes a question holds in memory.
@@ -109,13 +109,13 @@ func write(hook string, q question) (*sent, key, error) {
 	}
 	k, err := keyOf(hook, r)
 	if err == nil {
-		out.course, err = courseOf(hook, q, *r)
+		out.sequence, err = sequenceOf(hook, q, *r)
 	}
 	return out, k, err
 }
 
 // courseOf returns the course of a question.
-func courseOf(hook string, q question, r configv1alpha1.ResourceInterpreterRequest) (key, error) {
+func sequenceOf(hook string, q question, r configv1alpha1.ResourceInterpreterRequest) (key, error) {
 	var err error
 	switch q.operation {
 	case configv1alpha1.InterpreterOperationRetain:

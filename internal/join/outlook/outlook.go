@@ -51,7 +51,7 @@ func Of(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster
 	if ready != nil && !Reached(cluster) {
 		out.Away, inside = cmp.Or(ready.Message, "it is not ready"), nil
 	}
-	l := &look{inside: inside, space: space, within: map[string][]string{}, works: map[string]*workv1alpha1.Work{}}
+	l := &inspection{inside: inside, space: space, within: map[string][]string{}, works: map[string]*workv1alpha1.Work{}}
 	for i := range works.Items {
 		l.works[works.Items[i].Name] = &works.Items[i]
 	}

@@ -21,6 +21,7 @@ import (
 // and for a moment a second one where its objects are read anew.
 type entry struct {
 	informer cache.SharedIndexInformer
+	handler  cache.ResourceEventHandlerRegistration
 	stop     context.CancelFunc
 	done     chan struct{}
 	clock    clock.PassiveClock
@@ -73,6 +74,15 @@ func (s *entry) synced() <-chan struct{} {
 		return nil
 	}
 	return s.informer.HasSyncedChecker().Done()
+}
+
+// shown is closed once the entry has seen the whole list and has shown all of it; nil
+// for none.
+func (s *entry) shown() <-chan struct{} {
+	if s == nil {
+		return nil
+	}
+	return s.handler.HasSyncedChecker().Done()
 }
 
 // follow keeps a entry until ctx ends, the kind is gone, or the watch is broken
@@ -128,7 +138,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen [
 				return all(), false
 			}
 			next.start(ctx)
-		case <-next.synced():
+		case <-next.shown(): // what it shows later was not listed
 			current.end()
 			w.replace(current, next)
 			if first != nil {
@@ -248,11 +258,13 @@ func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*entr
 	if err := s.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		return nil, err
 	}
-	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	var err error
+	s.handler, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { w.report(s, obj) },
 		UpdateFunc: func(before, after any) { w.reportUpdate(s, before, after) },
 		DeleteFunc: func(obj any) { w.report(s, obj) },
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -100,7 +100,7 @@ func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWa
 	return w, reported
 }
 
-func TestAnAnswerThatComesLaterIsToldThen(t *testing.T) {
+func TestAnAnswerThatComesLaterIsReportedThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -162,7 +162,7 @@ func TestObjectsThatWaitAreNotAllKept(t *testing.T) {
 	})
 }
 
-func TestARuleThatFailsIsToldWithItsError(t *testing.T) {
+func TestARuleThatFailsIsReportedWithItsError(t *testing.T) {
 	long := errors.New(string(make([]byte, 3*mostFault)))
 	for name, tc := range map[string]struct {
 		answer any
@@ -273,7 +273,7 @@ func TestAnAnswerAboutAFormerObjectDoesNotEndTheQuestion(t *testing.T) {
 	})
 }
 
-func TestAStatusThatIsTooLargeIsNoNewsEachTimeItGrows(t *testing.T) {
+func TestAStatusThatIsTooLargeIsNoChangeEachTimeItGrows(t *testing.T) {
 	var messages []string
 	for _, size := range []int{mostStatus + 1, 2 * mostStatus} {
 		_, err := reflected(&runtime.RawExtension{Raw: make([]byte, size)})

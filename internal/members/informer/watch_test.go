@@ -55,7 +55,7 @@ func (rash) Health(*unstructured.Unstructured) (workv1alpha1.ResourceHealth, err
 	return workv1alpha1.ResourceHealthy, nil
 }
 
-func TestAKindThatIsSaidToBeServedButIsNotIsNotAskedForAllTheTime(t *testing.T) {
+func TestAKindThatIsListedAsServedButIsNotIsNotAskedForAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{ships.Resource: "ShipList"})
 		var lists atomic.Int32
@@ -125,10 +125,10 @@ func TestAnObjectThatCannotBeReadHidesNoOther(t *testing.T) {
 	}
 }
 
-// TestTheWorkThatAnObjectNoLongerNamesIsTold: whoever takes the name off has
+// TestTheWorkThatAnObjectNoLongerNamesIsReported: whoever takes the name off has
 // changed what is that Work's. Another Work of the cluster has taken it over.
-func TestTheWorkThatAnObjectNoLongerNamesIsTold(t *testing.T) {
-	marks := func(namespace, name string) map[string]string {
+func TestTheWorkThatAnObjectNoLongerNamesIsReported(t *testing.T) {
+	annotations := func(namespace, name string) map[string]string {
 		return map[string]string{workv1alpha2.WorkNamespaceAnnotation: namespace, workv1alpha2.WorkNameAnnotation: name}
 	}
 	for name, tc := range map[string]struct {
@@ -136,15 +136,15 @@ func TestTheWorkThatAnObjectNoLongerNamesIsTold(t *testing.T) {
 		want    []string
 	}{
 		"it names none":                  {nil, []string{"karmada-es-eu-1/one", "/"}},
-		"it names one of elsewhere":      {marks("karmada-es-eu-2", "one"), []string{"karmada-es-eu-1/one", "karmada-es-eu-2/one"}},
-		"it names another one of theirs": {marks("karmada-es-eu-1", "two"), []string{"karmada-es-eu-1/two"}},
+		"it names one of elsewhere":      {annotations("karmada-es-eu-2", "one"), []string{"karmada-es-eu-1/one", "karmada-es-eu-2/one"}},
+		"it names another one of theirs": {annotations("karmada-es-eu-1", "two"), []string{"karmada-es-eu-1/two"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				obj := ship("one")
-				obj.SetAnnotations(marks("karmada-es-eu-1", "one"))
+				obj.SetAnnotations(annotations("karmada-es-eu-1", "one"))
 				w, _ := fleetOf(ctx, &oracle{}, obj)
 				synctest.Wait()
 				var reported []string

@@ -16,7 +16,7 @@ import (
 // certificates, can be replaced while it is in use: requests on their way are
 // answered, and watches end, to be taken up again where they were.
 type connection struct {
-	current atomic.Pointer[strand]
+	current atomic.Pointer[session]
 	laying  sync.Mutex
 }
 
@@ -28,7 +28,7 @@ func (c *connection) replace(config *rest.Config, connected func()) error {
 		return fmt.Errorf("set up the connection: %w", err)
 	}
 	c.laying.Lock()
-	old := c.current.Swap(&strand{carrier: carrier, watches: map[*watchBody]context.CancelFunc{}})
+	old := c.current.Swap(&session{carrier: carrier, watches: map[*watchBody]context.CancelFunc{}})
 	connected()
 	c.laying.Unlock()
 	if old != nil {
@@ -39,7 +39,7 @@ func (c *connection) replace(config *rest.Config, connected func()) error {
 
 // still acts on an answer if the connection is what it was when that was asked for, and
 // reports whether it is.
-func (c *connection) still(s *strand, act func()) bool {
+func (c *connection) still(s *session, act func()) bool {
 	c.laying.Lock()
 	defer c.laying.Unlock()
 	if c.current.Load() != s {
@@ -70,8 +70,8 @@ func (c *connection) WrappedRoundTripper() http.RoundTripper { return c.current.
 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") == "true" }
 
-// strand is what a connection is made of at a time.
-type strand struct {
+// session is what a connection is made of at a time.
+type session struct {
 	carrier http.RoundTripper
 
 	mu      sync.Mutex
@@ -80,7 +80,7 @@ type strand struct {
 }
 
 // end ends the watches, and the connections that nobody uses.
-func (s *strand) end() {
+func (s *session) end() {
 	s.mu.Lock()
 	s.over = true
 	for _, cancel := range s.watches {
@@ -91,8 +91,8 @@ func (s *strand) end() {
 }
 
 // keep has a watch end with the strand.
-func (s *strand) keep(body io.ReadCloser, cancel context.CancelFunc) io.ReadCloser {
-	w := &watchBody{ReadCloser: body, strand: s}
+func (s *session) keep(body io.ReadCloser, cancel context.CancelFunc) io.ReadCloser {
+	w := &watchBody{ReadCloser: body, session: s}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watches[w] = cancel
@@ -105,16 +105,16 @@ func (s *strand) keep(body io.ReadCloser, cancel context.CancelFunc) io.ReadClos
 // watchBody is the body of a watch, which comes to a plain end with its strand.
 type watchBody struct {
 	io.ReadCloser
-	strand *strand
+	session *session
 }
 
 // Read implements io.Reader.
 func (w *watchBody) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if err != nil {
-		w.strand.mu.Lock()
-		defer w.strand.mu.Unlock()
-		if w.strand.over {
+		w.session.mu.Lock()
+		defer w.session.mu.Unlock()
+		if w.session.over {
 			err = io.EOF
 		}
 	}
@@ -123,10 +123,10 @@ func (w *watchBody) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (w *watchBody) Close() error {
-	w.strand.mu.Lock()
-	cancel := w.strand.watches[w]
-	delete(w.strand.watches, w)
-	w.strand.mu.Unlock()
+	w.session.mu.Lock()
+	cancel := w.session.watches[w]
+	delete(w.session.watches, w)
+	w.session.mu.Unlock()
 	if cancel != nil {
 		cancel()
 	}

@@ -251,7 +251,7 @@ func TestGuardDoubtsNoMemberThatMustNotBeAsked(t *testing.T) {
 
 // A program that has lost its Lease in a member has the member checked: whoever waits goes
 // on when the member has proved itself, which it does not without the Lease.
-func TestGuardDoubtsAMemberWithoutASeat(t *testing.T) {
+func TestGuardDoubtsAMemberWithoutALease(t *testing.T) {
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer server.Close()
@@ -271,7 +271,7 @@ func TestGuardDoubtsAMemberWithoutASeat(t *testing.T) {
 
 // A member that takes a request and does not answer it is looked at, and not held
 // for gone; for a watch nobody waits longer than for any other answer.
-func TestGuardTellsSilenceFromAbsence(t *testing.T) {
+func TestGuardDistinguishesSilenceFromAbsence(t *testing.T) {
 	for name, path := range map[string]string{"a request": "/api/v1/pods", "a watch": "/api/v1/pods?watch=true"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -282,8 +282,8 @@ func TestPodsWaitInVain(t *testing.T) {
 	}
 }
 
-// TestWhatAnIndexKnowsIsTold goes through the nodes and quotas of an index.
-func TestWhatAnIndexKnowsIsTold(t *testing.T) {
+// TestWhatAnIndexKnowsIsReported goes through the nodes and quotas of an index.
+func TestWhatAnIndexKnowsIsReported(t *testing.T) {
 	over := pod("b", "9")
 	x := indexOf([]*Node{node("b", "4", "10"), node("a", "4", "10")}, pod("a", "1"), over, pod("unknown", "1"))
 	quota := func(free ...string) *Quota { return &Quota{Free: AmountsOf(list(free...))} }

@@ -52,7 +52,7 @@ func listOf(pods []*nodes.Pod, workloads ...workv1alpha2.ObjectReference) *List 
 	return Of(nodes.WaitingIn(x), slices.Values(workloads))
 }
 
-func TestWhatIsTold(t *testing.T) {
+func TestWhatIsReported(t *testing.T) {
 	db := nodes.Owner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db"}
 	cases := map[string]struct {
 		pods []*nodes.Pod
@@ -132,18 +132,18 @@ func TestTooMuchIsCut(t *testing.T) {
 }
 
 func TestTimesCount(t *testing.T) {
-	type look struct{ read, asked float64 } // seconds after the start
+	type read struct{ read, asked float64 } // seconds after the start
 	cases := map[string]struct {
 		reported [][]int64 // since the start
-		looks    []look
+		looks    []read
 		want     []int32
 	}{
-		"as they are told":                {[][]int64{{0, 3}, {60, 2}}, []look{{65, 299}, {65, 300}, {65, 359}, {65, 360}}, []int32{0, 3, 3, 5}},
-		"just rounded up":                 {[][]int64{{10, 1}}, []look{{2, 309}, {2, 310}}, []int32{0, 1}},
-		"ahead, from when they were read": {[][]int64{{3600, 1}}, []look{{20, 319}, {20, 320}}, []int32{0, 1}},
-		"ahead, and read again":           {[][]int64{{3600, 1}}, []look{{20, 100}, {200, 319}, {200, 320}}, []int32{0, 0, 1}},
-		"after years":                     {[][]int64{{0, 1}}, []look{{20, 1e9}}, []int32{1}},
-		"at the end of time":              {[][]int64{{latest - start.Unix(), 1}}, []look{{20, 319}, {20, 320}}, []int32{0, 1}},
+		"as they are told":                {[][]int64{{0, 3}, {60, 2}}, []read{{65, 299}, {65, 300}, {65, 359}, {65, 360}}, []int32{0, 3, 3, 5}},
+		"just rounded up":                 {[][]int64{{10, 1}}, []read{{2, 309}, {2, 310}}, []int32{0, 1}},
+		"ahead, from when they were read": {[][]int64{{3600, 1}}, []read{{20, 319}, {20, 320}}, []int32{0, 1}},
+		"ahead, and read again":           {[][]int64{{3600, 1}}, []read{{20, 100}, {200, 319}, {200, 320}}, []int32{0, 0, 1}},
+		"after years":                     {[][]int64{{0, 1}}, []read{{20, 1e9}}, []int32{1}},
+		"at the end of time":              {[][]int64{{latest - start.Unix(), 1}}, []read{{20, 319}, {20, 320}}, []int32{0, 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Change is what happened to one field.
@@ -180,9 +182,5 @@ func short(value any) string {
 	if err := encoder.Encode(value); err != nil {
 		return "?"
 	}
-	text := []rune(strings.TrimSpace(out.String()))
-	if len(text) > maxValue {
-		return string(text[:maxValue-1]) + "…"
-	}
-	return string(text)
+	return excerpt.Runes(strings.TrimSpace(out.String()), maxValue)
 }

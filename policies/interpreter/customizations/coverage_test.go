@@ -175,7 +175,7 @@ func TestPage(t *testing.T) {
 func kindsTable() string {
 	versions := map[string][]string{}
 	for gvk, r := range customizations.Table() {
-		line := fmt.Sprintf("| %s | %s |%s", gvk.Group, gvk.Kind, marks(r))
+		line := fmt.Sprintf("| %s | %s |%s", gvk.Group, gvk.Kind, cellsOf(r))
 		versions[line] = append(versions[line], gvk.Version)
 	}
 	var lines []string
@@ -194,7 +194,7 @@ func kindsTable() string {
 	return head + "\n" + rule + "\n" + strings.Join(lines, "")
 }
 
-func marks(r kinds.Rules) string {
+func cellsOf(r kinds.Rules) string {
 	out := ""
 	for _, op := range operations {
 		if op.in(r) {

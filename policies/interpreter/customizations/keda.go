@@ -17,7 +17,7 @@ func keda() kinds.Table {
 		words.ConfigMaps("spec.configMapTargetRef.*.name"),
 		words.ServiceAccounts("spec.boundServiceAccountToken.*.serviceAccountName", "spec.hashiCorpVault.credential.serviceAccountName"),
 	)
-	// Fallback, and Paused, which is adverse for every kind, are bad news from any
+	// Fallback, and Paused, which is adverse for every kind, are bad from any
 	// cluster; a workload is active if it is in any.
 	scaled := rules.EveryCondition("Active", "Fallback")
 	return kinds.Table{

@@ -211,10 +211,10 @@ func TestAggregatePods(t *testing.T) {
 		"a state that is none":     {template(``, ``), []string{`{status: {phase: Running, containerStatuses: [{name: a, state: {running: yes}}, 7]}}`}, oneNot},
 		"containers that are gone": {template(``, `containerStatuses: [{name: a}]`), []string{`{status: {phase: Pending}}`}, `{phase: Pending, containerStatuses: []}`},
 		"a kubelet that is too old to say what it has seen": {
-			template(``, ``), []string{`{metadata: {generation: 4, ` + marks + `}, status: {phase: Running}}`}, `{phase: Running, observedGeneration: 1}`,
+			template(``, ``), []string{`{metadata: {generation: 4, ` + templateGeneration + `}, status: {phase: Running}}`}, `{phase: Running, observedGeneration: 1}`,
 		},
 		"a kubelet that has not seen the latest": {
-			template(``, ``), []string{`{metadata: {generation: 4, ` + marks + `}, status: {phase: Running, observedGeneration: 3}}`}, `{phase: Running}`,
+			template(``, ``), []string{`{metadata: {generation: 4, ` + templateGeneration + `}, status: {phase: Running, observedGeneration: 3}}`}, `{phase: Running}`,
 		},
 	}
 	for name, tc := range cases {

@@ -194,17 +194,17 @@ func completeJob(status map[string]any, r rules.Reports) {
 // every cluster in which it has not ended, and to false when that is no longer
 // so.
 func suspendJob(status map[string]any, r rules.Reports) {
-	held, runs := 0, 0
+	suspended, runs := 0, 0
 	for _, p := range r.Parts {
 		switch {
 		case finished(p.Status):
 		case rules.ConditionTrue(rules.List(p.Status, "conditions"), string(batchv1.JobSuspended)):
-			held++
+			suspended++
 		default:
 			runs++
 		}
 	}
-	if held > 0 && runs == 0 {
+	if suspended > 0 && runs == 0 {
 		setTrue(status, batchv1.JobSuspended, "JobSuspended", "Job suspended", latestTransition(r, batchv1.JobSuspended))
 		return
 	}

@@ -17,14 +17,14 @@ type retained struct {
 
 // checkRetain compares what is applied where the member has observed. Neither
 // object may be changed, as caches share them.
-func checkRetain(t *testing.T, desired, observed, want string, looks bool) {
+func checkRetain(t *testing.T, desired, observed, want string, readsLive bool) {
 	t.Helper()
 	know, in, member := interpreter.Native(), object(t, desired), object(t, observed)
 	out, err := know.Retain(in, member)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(retained{looks, object(t, want).Object}, retained{know.Retains(in), out.Object}); diff != "" {
+	if diff := cmp.Diff(retained{readsLive, object(t, want).Object}, retained{know.Retains(in), out.Object}); diff != "" {
 		t.Errorf("what is applied (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]any{object(t, desired).Object, object(t, observed).Object}, []any{in.Object, member.Object}); diff != "" {
@@ -37,7 +37,7 @@ func checkRetain(t *testing.T, desired, observed, want string, looks bool) {
 func TestRetainAccounts(t *testing.T) {
 	cases := map[string]struct {
 		desired, observed, want string
-		looks                   bool
+		readsLive               bool
 	}{
 		"pull secrets of both": {
 			`{apiVersion: v1, kind: ServiceAccount, imagePullSecrets: [{name: a}, {name: b}]}`,
@@ -66,7 +66,7 @@ func TestRetainAccounts(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { checkRetain(t, tc.desired, tc.observed, tc.want, tc.looks) })
+		t.Run(name, func(t *testing.T) { checkRetain(t, tc.desired, tc.observed, tc.want, tc.readsLive) })
 	}
 }
 
@@ -76,7 +76,7 @@ func TestRetainServices(t *testing.T) {
 	const ours = `metadata: {managedFields: [{manager: flotilla, operation: Apply, fieldsV1: {"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:nodePort": {}}}}}}]}`
 	cases := map[string]struct {
 		desired, observed, want string
-		looks                   bool
+		readsLive               bool
 	}{
 		"addresses that the member gave": {
 			`{apiVersion: v1, kind: Service, spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], type: ClusterIP}}`,
@@ -120,7 +120,7 @@ func TestRetainServices(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { checkRetain(t, tc.desired, tc.observed, tc.want, tc.looks) })
+		t.Run(name, func(t *testing.T) { checkRetain(t, tc.desired, tc.observed, tc.want, tc.readsLive) })
 	}
 }
 
@@ -129,7 +129,7 @@ func TestRetainServices(t *testing.T) {
 func TestRetainPods(t *testing.T) {
 	cases := map[string]struct {
 		desired, observed, want string
-		looks                   bool
+		readsLive               bool
 	}{
 		"a pod's node and account": {
 			`{apiVersion: v1, kind: Pod, spec: {nodeName: a, serviceAccountName: b, serviceAccount: b, hostname: h}}`,
@@ -180,6 +180,6 @@ func TestRetainPods(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { checkRetain(t, tc.desired, tc.observed, tc.want, tc.looks) })
+		t.Run(name, func(t *testing.T) { checkRetain(t, tc.desired, tc.observed, tc.want, tc.readsLive) })
 	}
 }

@@ -13,6 +13,8 @@ var (
 	networking  = schema.GroupVersion{Group: "networking.k8s.io", Version: "v1"}
 	policy      = schema.GroupVersion{Group: "policy", Version: "v1"}
 	autoscaling = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
+	extensions  = schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
+	aggregation = schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}
 	multi       = schema.GroupVersion{Group: "multicluster.x-k8s.io", Version: "v1alpha1"}
 )
 
@@ -35,6 +37,8 @@ func Table() kinds.Table {
 		networking.WithKind("Ingress"):                  ingress(),
 		policy.WithKind("PodDisruptionBudget"):          disruptionBudget(),
 		autoscaling.WithKind("HorizontalPodAutoscaler"): autoscaler(),
+		extensions.WithKind("CustomResourceDefinition"): serves("Established"),
+		aggregation.WithKind("APIService"):              serves("Available"),
 		multi.WithKind("ServiceImport"):                 {Dependencies: serviceImportDependencies},
 	}
 }

@@ -82,29 +82,29 @@ func judge(t *testing.T, template *unstructured.Unstructured) verdict {
 	return out
 }
 
-const marks = `annotations: {resourcetemplate.karmada.io/generation: "2"}`
+const templateGeneration = `annotations: {resourcetemplate.karmada.io/generation: "2"}`
 
 // web is a Deployment that runs in all members, except for what a case changes.
 const (
 	webTemplate = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, generation: 2}, spec: {replicas: 4, progressDeadlineSeconds: 600}, status: {observedGeneration: 1}}`
-	webDone     = `{metadata: {generation: 3, ` + marks + `}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2, conditions: [
+	webDone     = `{metadata: {generation: 3, ` + templateGeneration + `}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2, conditions: [
   {type: Available, status: "True", reason: MinimumReplicasAvailable, message: fine, lastTransitionTime: "2026-01-01T00:00:00Z"},
   {type: Progressing, status: "True", reason: NewReplicaSetAvailable, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
-	webRolls = `{metadata: {generation: 3, ` + marks + `}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, unavailableReplicas: 1, conditions: [
+	webRolls = `{metadata: {generation: 3, ` + templateGeneration + `}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, unavailableReplicas: 1, conditions: [
   {type: Available, status: "False", reason: MinimumReplicasUnavailable, lastTransitionTime: "2026-01-01T00:00:00Z"},
   {type: Progressing, status: "True", reason: ReplicaSetUpdated, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
-	webStuck = `{metadata: {generation: 3, ` + marks + `}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, unavailableReplicas: 1, conditions: [
+	webStuck = `{metadata: {generation: 3, ` + templateGeneration + `}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, unavailableReplicas: 1, conditions: [
   {type: Available, status: "True", reason: MinimumReplicasAvailable, lastTransitionTime: "2026-01-01T00:00:00Z"},
   {type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: it takes too long, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
 	dbTemplate  = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, generation: 2}, spec: {replicas: 2, updateStrategy: {type: RollingUpdate}}, status: {observedGeneration: 1, currentRevision: db-old, updateRevision: db-old}}`
-	dbDone      = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, currentReplicas: 1, currentRevision: db-new, updateRevision: db-new}}`
-	dbRolls     = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas: 1, currentReplicas: 1, currentRevision: db-old, updateRevision: db-new}}`
+	dbDone      = `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, currentReplicas: 1, currentRevision: db-new, updateRevision: db-new}}`
+	dbRolls     = `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas: 1, currentReplicas: 1, currentRevision: db-old, updateRevision: db-new}}`
 	logTemplate = `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: log, generation: 2}, spec: {updateStrategy: {type: RollingUpdate}}, status: {observedGeneration: 1}}`
-	logDone     = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, currentNumberScheduled: 3, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberReady: 3, numberAvailable: 3}}`
-	logRolls    = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, currentNumberScheduled: 3, desiredNumberScheduled: 3, updatedNumberScheduled: 2, numberReady: 3, numberAvailable: 3}}`
+	logDone     = `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, currentNumberScheduled: 3, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberReady: 3, numberAvailable: 3}}`
+	logRolls    = `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, currentNumberScheduled: 3, desiredNumberScheduled: 3, updatedNumberScheduled: 2, numberReady: 3, numberAvailable: 3}}`
 	rsTemplate  = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: rs, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 1}}`
 	rcTemplate  = `{apiVersion: v1, kind: ReplicationController, metadata: {name: rc, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 1}}`
-	rsDone      = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`
+	rsDone      = `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`
 )
 
 // idleTemplate returns a template that had two replicas in each of two clusters
@@ -248,11 +248,11 @@ func TestTruth(t *testing.T) {
 			verdict{Kstatus: "InProgress: Pod is running but is not Ready"},
 		},
 		"a pod that crashes in a cluster": {
-			podTemplate, []string{podReady, `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}}`},
+			podTemplate, []string{podReady, `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}}`},
 			verdict{Kstatus: "Failed: Containers in CrashLoop state: m2/a"},
 		},
 		"a pod that fits on no node of a cluster": {
-			podTemplate, []string{podReady, `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: 0/3 nodes}]}}`},
+			podTemplate, []string{podReady, `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: 0/3 nodes}]}}`},
 			verdict{Kstatus: "Failed: Pod could not be scheduled"},
 		},
 		"a budget that a cluster has not looked at": {
@@ -282,9 +282,9 @@ const (
 	jobDone = `{status: {succeeded: 1, startTime: "2026-01-01T00:00:00Z", completionTime: "2026-01-01T01:00:00Z", conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-01-01T01:00:00Z"}]}}`
 
 	podTemplate = `{apiVersion: v1, kind: Pod, metadata: {name: p, generation: 2, creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {restartPolicy: Always, containers: [{name: a}]}, status: {phase: Pending}}`
-	podReady    = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, phase: Running, conditions: [{type: Ready, status: "True"}, {type: PodScheduled, status: "True"}], containerStatuses: [{name: a, ready: true, state: {running: {startedAt: "2026-01-01T00:00:00Z"}}}]}}`
+	podReady    = `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, phase: Running, conditions: [{type: Ready, status: "True"}, {type: PodScheduled, status: "True"}], containerStatuses: [{name: a, ready: true, state: {running: {startedAt: "2026-01-01T00:00:00Z"}}}]}}`
 
-	budgetSeen = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, expectedPods: 1}}`
+	budgetSeen = `{metadata: {generation: 1, ` + templateGeneration + `}, status: {observedGeneration: 1, expectedPods: 1}}`
 )
 
 // TestDuplicatesCountTogether checks that counts are sums over clusters whatever

@@ -101,7 +101,7 @@ var wellFormed = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 func (m Merge) wanted() string { return cmp.Or(string(m.Wanted), statusTrue) }
 
-// reduce returns a condition without fields that carry no news, and without those
+// reduce returns a condition without fields that say nothing new, and without those
 // of an unexpected form: for one such field, an API server would refuse the whole
 // status.
 func (m Merge) reduce(c map[string]any) map[string]any {

@@ -19,7 +19,7 @@ const (
 	mostText = 1024
 )
 
-// adverse are types of conditions that many kinds have and that are bad news:
+// adverse are types of conditions that many kinds have and that mean trouble:
 // such a condition is true of the template as soon as it is true in one cluster.
 // All others are true of the template once they are true in every cluster.
 var adverse = []string{

@@ -32,14 +32,14 @@ func Replicas(path, template []string) func(kinds.Object) (int32, *workv1alpha2.
 		if err != nil || template == nil {
 			return n, nil, err
 		}
-		req, err := TemplateRequirements(obj, template...)
+		req, err := templateRequirements(obj, template...)
 		return n, req, err
 	}
 }
 
-// TemplateRequirements returns what one pod made from the template at the path
+// templateRequirements returns what one pod made from the template at the path
 // requests; nil for nothing.
-func TemplateRequirements(obj kinds.Object, path ...string) (*workv1alpha2.ReplicaRequirements, error) {
+func templateRequirements(obj kinds.Object, path ...string) (*workv1alpha2.ReplicaRequirements, error) {
 	return Requirements(obj.GetNamespace(), Object(Object(obj.Object, path...), "spec"))
 }
 

@@ -22,7 +22,7 @@ const MaxAge = 10 * time.Minute
 // mostClusters is how many clusters a record names.
 const mostClusters = 16
 
-// Asked is what came of asking clusters what fits in them, as the record of a decision tells.
+// Asked is what came of asking clusters what fits in them, as the record of a decision has it.
 type Asked struct {
 	// Stale are the clusters that did not say what fits there, so that what they said
 	// last counted; at most 16, sorted by name. Nil: there were none.

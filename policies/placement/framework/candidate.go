@@ -16,6 +16,8 @@ type Candidate struct {
 	Assigned int32
 	// Targeted is whether the binding is placed there today.
 	Targeted bool
+	// Home is whether the binding is brought back there.
+	Home bool
 	// Tier is 0 for clusters of the affinity in force and i+1 for those that
 	// only its i-th overflow affinity means.
 	Tier int

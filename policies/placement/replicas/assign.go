@@ -134,8 +134,8 @@ func byCapacity(amount int32, shares []Share, _ []framework.Candidate, order Ord
 	Webster(amount, shares, order)
 }
 
-// aggregate uses as few clusters as will do: those that run replicas already
-// first, then those with the most capacity.
+// aggregate uses as few clusters as will do: those that replicas are brought back
+// to first, then those that run some already, then those with the most capacity.
 func aggregate(amount int32, shares []Share, cs []framework.Candidate, order Order) {
 	index := make([]int, len(shares))
 	for i := range index {
@@ -143,6 +143,7 @@ func aggregate(amount int32, shares []Share, cs []framework.Candidate, order Ord
 	}
 	slices.SortFunc(index, func(a, b int) int {
 		return cmp.Or(
+			-compareBool(cs[a].Home, cs[b].Home),
 			-compareBool(cs[a].Assigned > 0, cs[b].Assigned > 0),
 			cmp.Compare(shares[b].Weight, shares[a].Weight),
 			cmp.Compare(shares[a].Name, shares[b].Name),
@@ -275,6 +276,9 @@ func divideBy(by weighting, amount int32, in Input, divide divider) ([]workv1alp
 		return nil, shortage(sum)
 	}
 	divide(amount, shares, in.Candidates, in.Order)
+	if in.Fresh {
+		bringBack(shares, in.Candidates)
+	}
 	in.Trace.divided(amount, by.by, by.name, shares)
 	for i := range shares {
 		if by.onTop {
@@ -282,6 +286,30 @@ func divideBy(by weighting, amount int32, in Input, divide divider) ([]workv1alp
 		}
 	}
 	return targets(shares), nil
+}
+
+// bringBack gives one replica to each cluster that they are brought back to, has room and would get none: that another one
+// has more room is no reason not to return. It is taken from the one that has most, of those that are not brought back to
+// where that can be.
+func bringBack(shares []Share, cs []framework.Candidate) {
+	for i := range shares {
+		if !cs[i].Home || shares[i].Weight <= 0 || shares[i].Count > 0 {
+			continue
+		}
+		from := -1
+		for j := range shares {
+			if shares[j].Count == 0 || cs[j].Home && shares[j].Count == 1 {
+				continue
+			}
+			if from < 0 || cmp.Or(-compareBool(cs[j].Home, cs[from].Home), cmp.Compare(shares[j].Count, shares[from].Count)) > 0 {
+				from = j
+			}
+		}
+		if from >= 0 {
+			shares[from].Count--
+			shares[i].Count++
+		}
+	}
 }
 
 func shortage(capacity int64) error {

@@ -13,7 +13,7 @@ func Describe(in Input, chosen []framework.Candidate) string {
 	if len(in.Placement.SpreadConstraints) == 0 {
 		return ""
 	}
-	if !Counts(in.Placement) {
+	if !counts(in.Placement) {
 		return "replicas are divided by fixed weights: spread constraints do not count"
 	}
 	r, err := rulesOf(in.Placement.SpreadConstraints)

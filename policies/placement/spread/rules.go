@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -135,12 +136,7 @@ func groupsOf(by framework.Grouping, cs []framework.Candidate) []string {
 // maxNamed is how many names a message lists; the rest is counted.
 const maxNamed = 5
 
-func list(names []string) string {
-	if more := len(names) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
+func list(names []string) string { return excerpt.Names(names, maxNamed) }
 
 func tooFewClusters(n, least int) error {
 	verb := "fit"

@@ -32,7 +32,7 @@ type Input struct {
 // that run the resource already as long as the constraints let them, and
 // otherwise the ones with the most capacity and preference.
 func Select(in Input) ([]framework.Candidate, error) {
-	if !Counts(in.Placement) {
+	if !counts(in.Placement) {
 		return in.Candidates, nil
 	}
 	r, err := rulesOf(in.Placement.SpreadConstraints)
@@ -45,8 +45,8 @@ func Select(in Input) ([]framework.Candidate, error) {
 	return selectGroups(in, r)
 }
 
-// Counts reports whether spread constraints have any influence on the placement.
-func Counts(p *policyv1alpha1.Placement) bool {
+// counts reports whether spread constraints have any influence on the placement.
+func counts(p *policyv1alpha1.Placement) bool {
 	return len(p.SpreadConstraints) > 0 && !replicas.Static(p.ReplicaScheduling)
 }
 

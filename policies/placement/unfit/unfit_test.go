@@ -55,7 +55,7 @@ func TestMessagesAndCauses(t *testing.T) {
 	}
 }
 
-func TestCausesTellReasonsApart(t *testing.T) {
+func TestCausesDistinguishReasons(t *testing.T) {
 	few := func(texts ...string) string { return New(refused("harbor", texts...)).Cause() }
 	if few("a", "b", "b") != few("b", "a") {
 		t.Error("it makes a difference how many clusters were refused")

@@ -63,6 +63,8 @@ type Input struct {
 	Default func(*unstructured.Unstructured)
 	// Brake returns why a removal would be refused, on one line; empty where it would not. Nil refuses none.
 	Brake func(Removal) string
+	// Risks are known besides, such as what the loop that applies files will refuse.
+	Risks []Risk
 }
 
 // Removal is what a change takes away from a Kustomization.
@@ -80,6 +82,7 @@ func Compare(in Input) Comparison {
 	c.out = Comparison{APIVersion: APIVersion, Kind: Kind, Held: c.held, Placements: c.placements}
 	c.out.Changes, c.out.Restarts = sortedChanges(c.groups), sortedRestarts(c.restarts)
 	(&assessor{c}).assess()
+	c.risks = append(c.risks, in.Risks...)
 	c.out.Risks = sortedRisks(c.risks)
 	c.out.Summary = summaryOf(&c.out)
 	return c.out

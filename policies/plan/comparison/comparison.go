@@ -182,6 +182,13 @@ const (
 	RiskVolume     = "DeletesVolume"
 	// RiskBrake means that the brake on deletions will refuse the revision.
 	RiskBrake = "BrakeCloses"
+	// RiskBuild, RiskShared, RiskDependency and RiskNotTaken mean that a Kustomization will not apply the change: it cannot be
+	// built, holds what another one holds as well, depends on one that will not apply it, or has what the control plane does
+	// not take. It keeps what it has.
+	RiskBuild      = "BuildFails"
+	RiskShared     = "SharedObject"
+	RiskDependency = "DependencyNotReady"
+	RiskNotTaken   = "NotTaken"
 	// RiskNotFollowed means that more happens than was compared: what other Kustomizations do that change with it.
 	RiskNotFollowed = "NotFollowed"
 	// RiskOneCluster means that a workload that ran in several clusters runs in one.
@@ -205,13 +212,18 @@ const (
 	RiskIdleOverride = "IdleOverride"
 )
 
+// KustomizationRisk returns a risk of a Kustomization, NAMESPACE/NAME, as a whole.
+func KustomizationRisk(reason, name, text string) Risk {
+	return Risk{Reason: reason, Policy: kustomizationTitle + name, Message: kustomizationTitle + name + ": " + text}
+}
+
 // Risk is something that a reviewer should look at.
 type Risk struct {
 	// Reason is one of the constants, and does not change between releases.
 	Reason string `json:"reason"`
 	// Object that is at risk; nil where it is about a policy alone.
 	Object *Object `json:"object,omitempty"`
-	// Policy or override that it is about, such as "OverridePolicy shop/tag"; empty for none.
+	// Policy, override or Kustomization that it is about, such as "OverridePolicy shop/tag"; empty for none.
 	Policy string `json:"policy,omitempty"`
 	// Clusters that it is about, sorted; empty where it is not about single ones.
 	Clusters []string `json:"clusters,omitempty"`

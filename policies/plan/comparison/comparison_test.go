@@ -207,7 +207,7 @@ created ConfigMap shop/settings in east,north,west`,
 		},
 		"a policy that shrinks takes from clusters": {
 			fleet3 + policyOn("east, west") + web, fleet3 + policyOn("west") + web,
-			`! OneCluster: Deployment shop/web ran in 2 clusters, and will run in west alone in west
+			`! OneCluster: Deployment shop/web ran in 2 clusters, and will run in one in west
 place Deployment shop/web: east 2→- (placement changed)
 deleted Deployment shop/web in east`,
 		},

@@ -22,7 +22,7 @@ func TestOnly(t *testing.T) {
 deleted Deployment shop/web in east
 updated ConfigMap shop/settings in east
   /data/size: large → small`, comparison.Summary{Deleted: 1, Updated: 1, Clusters: 1, Objects: 2}},
-		"the cluster that is left": {c.Only([]string{"west", "mars"}), `! OneCluster: Deployment shop/web ran in 2 clusters, and will run in west alone in west
+		"the cluster that is left": {c.Only([]string{"west", "mars"}), `! OneCluster: Deployment shop/web ran in 2 clusters, and will run in one in west
 updated ConfigMap shop/settings in west
   /data/size: large → small
 updated Deployment shop/web in west

@@ -36,7 +36,7 @@ func (c *assessor) assess() {
 
 // reasons are all of risks, the worst first.
 var reasons = []string{
-	RiskNamespace, RiskDefinition, RiskVolume, RiskBrake, RiskNotFollowed, RiskOneCluster, RiskNotPlaced, RiskQuota, RiskNotMade, RiskOverrideFails,
+	RiskNamespace, RiskDefinition, RiskVolume, RiskBuild, RiskShared, RiskDependency, RiskNotTaken, RiskBrake, RiskNotFollowed, RiskOneCluster, RiskNotPlaced, RiskQuota, RiskNotMade, RiskOverrideFails,
 	RiskUnknownCluster, RiskTakesOver, RiskImages, RiskIdlePolicy, RiskIdleOverride,
 }
 
@@ -140,7 +140,7 @@ func (c *assessor) concentrated() {
 		}
 		was, is := c.base.holding(base), c.head.holding(head)
 		if len(was.targets) > 1 && len(is.targets) == 1 && !is.undecided {
-			c.risk(RiskOneCluster, id, []string{is.targets[0].Name}, "%s ran in %d clusters, and will run in %s alone", p.Object, len(was.targets), is.targets[0].Name)
+			c.risk(RiskOneCluster, id, []string{is.targets[0].Name}, "%s ran in %d clusters, and will run in one", p.Object, len(was.targets))
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestRisks(t *testing.T) {
 		},
 		"everything on one cluster": {
 			fleet3 + policyOn("east, north, west") + web, fleet3 + policyOn("north") + web,
-			"OneCluster: Deployment shop/web ran in 3 clusters, and will run in north alone in north",
+			"OneCluster: Deployment shop/web ran in 3 clusters, and will run in one in north",
 		},
 		"no cluster fits any more": {
 			fleet3 + policyOn("east") + web, fleet3 + policyOn("mars") + web,

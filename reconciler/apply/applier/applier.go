@@ -26,13 +26,13 @@ type Options struct {
 	// 1,400,000, which leaves room for managed fields below the store's limit
 	// of 1.5 MiB.
 	MaxObjectBytes int
-	// Outside says that the server is that of a cluster outside of the fleet, and not the control plane.
-	Outside bool
+	// Remote says that the server is that of a cluster outside of the fleet, and not the control plane.
+	Remote bool
 }
 
 // server is what the server is called in messages.
 func (o Options) server() string {
-	if o.Outside {
+	if o.Remote {
 		return "the cluster"
 	}
 	return "the control plane"

@@ -170,17 +170,17 @@ func (v *versioning) Patch(ctx context.Context, obj client.Object, patch client.
 // not opted out. Objects that package omissions leaves out of revisions stay, too. An earlier
 // version may have applied them, and the control plane itself may depend on them.
 func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
-	return slices.DeleteFunc(PrunableOutside(removed, seen), func(e inventory.Entry) bool {
+	return slices.DeleteFunc(PrunableRemote(removed, seen), func(e inventory.Entry) bool {
 		owner, _ := inventory.OwnerOf(seen[e.ID])
 		return omissions.Whole(seen[e.ID], owner.Namespace)
 	})
 }
 
-// PrunableOutside does so for objects in a cluster outside of the fleet, of whose revisions nothing is left out.
-func PrunableOutside(removed []inventory.Entry, seen Observed) []inventory.Entry {
+// PrunableRemote does so for objects in a cluster outside of the fleet, of whose revisions nothing is left out.
+func PrunableRemote(removed []inventory.Entry, seen Observed) []inventory.Entry {
 	var out []inventory.Entry
 	for _, e := range removed {
-		if obj := seen[e.ID]; obj != nil && obj.GetDeletionTimestamp() == nil && !optedOut(obj) {
+		if obj := seen[e.ID]; obj != nil && obj.GetDeletionTimestamp() == nil && !OptedOut(obj) {
 			out = append(out, e)
 		}
 	}

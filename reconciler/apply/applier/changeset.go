@@ -51,8 +51,8 @@ func (s *ChangeSet) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// Deeds are the changes that the runs for one revision made until all of it was applied.
-type Deeds struct {
+// RevisionChanges are the changes that the runs for one revision made until all of it was applied.
+type RevisionChanges struct {
 	Revision string
 	// Reported says that an event reported the changes.
 	Reported bool
@@ -72,7 +72,7 @@ const (
 
 // Omits returns the text about what is omitted if it is to be reported, and else nothing: it is reported once, and
 // only for a revision that was not applied before.
-func (d *Deeds) Omits(text string, applied bool) string {
+func (d *RevisionChanges) Omits(text string, applied bool) string {
 	if text == "" || applied || d.Omitted {
 		return ""
 	}
@@ -82,9 +82,9 @@ func (d *Deeds) Omits(text string, applied bool) string {
 
 // Of returns the deeds to go on with for a revision: these if they are of that revision and not yet
 // reported, and else new ones.
-func (d Deeds) Of(revision string) Deeds {
+func (d RevisionChanges) Of(revision string) RevisionChanges {
 	if d.Reported || d.Revision != revision {
-		return Deeds{Revision: revision}
+		return RevisionChanges{Revision: revision}
 	}
 	return d
 }

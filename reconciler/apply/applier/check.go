@@ -37,6 +37,9 @@ type Set struct {
 	Writer client.Client
 	// Force allows to delete and create again what cannot be changed.
 	Force bool
+	// LetGo are objects that stand although a revision has dropped them, and was allowed to: what cannot be changed of
+	// them is deleted and created again as well.
+	LetGo []inventory.ID
 	// Ignore names fields whose changes by others are left alone.
 	Ignore []jsondiff.IgnoreRule
 }
@@ -218,7 +221,7 @@ func (v surveyor) provides(obj *unstructured.Unstructured) {
 // without a finding means that the kind or namespace of obj comes with the set and is not there yet.
 func (v surveyor) comparable(ctx context.Context, obj *unstructured.Unstructured) (bool, *Finding, error) {
 	id, gvk := inventory.IDOf(obj), obj.GroupVersionKind()
-	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes && !v.a.opts.Outside {
+	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes && !v.a.opts.Remote {
 		return false, finding(id, ReasonForbidden, "the namespace %s carries work to the cluster %s and is written by the control plane alone: choose another one", id.Namespace, cluster), nil
 	}
 	mapping, err := v.mapping(gvk)
@@ -264,7 +267,7 @@ func (v surveyor) namespace(ctx context.Context, id inventory.ID) (bool, *Findin
 		switch {
 		case apierrors.IsNotFound(err):
 			problem = finding(id, ReasonNamespaceNotFound, "the namespace %s does not exist: commit it too, or create it", id.Namespace)
-		case apierrors.IsForbidden(err) && v.a.opts.Outside: // the dry run finds out
+		case apierrors.IsForbidden(err) && v.a.opts.Remote: // the dry run finds out
 		case err != nil:
 			return false, nil, fmt.Errorf("look up the namespace %s: %w", id.Namespace, err)
 		case ns.DeletionTimestamp != nil:
@@ -318,16 +321,16 @@ func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) 
 	err := dryRun(ctx, set.Writer, outcome)
 	if observed == nil && (err != nil || outcome.GetResourceVersion() != "") {
 		found, getErr := a.reader.get(ctx, desired)
-		if getErr != nil && !(a.opts.Outside && apierrors.IsForbidden(getErr)) { // what the dry run says is told then
+		if getErr != nil && !(a.opts.Remote && apierrors.IsForbidden(getErr)) { // what the dry run says is told then
 			return later, nil, getErr
 		}
 		observed = found
 	}
-	c.Shares = shares(desired, observed)
+	c.Shares = Shares(desired, observed)
 	if observed != nil {
 		c.Owner, _ = inventory.OwnerOf(observed)
 	}
-	if skips(desired, observed) {
+	if Skips(desired, observed) {
 		c.Relabels = observed != nil && !frozen(desired, observed) && !apierrors.IsForbidden(err)
 		return skipped(ctx, set, desired, err)
 	}
@@ -365,7 +368,7 @@ func skipped(ctx context.Context, set Set, desired *unstructured.Unstructured, c
 func (a *Applier) refused(ctx context.Context, set Set, desired, observed *unstructured.Unstructured, cause error) (Action, *Finding, error) {
 	id := inventory.IDOf(desired)
 	if observed != nil && isImmutable(cause) && !irreplaceable(id.GroupKind) {
-		if !set.Force && !forced(desired, observed) {
+		if !set.Force && !forced(desired, observed) && !slices.Contains(set.LetGo, id) {
 			return later, finding(id, ReasonImmutableField, "%s: delete it first, or let it be recreated with spec.force", plain(cause)), nil
 		}
 		return a.recreate(ctx, set, desired)
@@ -424,7 +427,7 @@ func dryRun(ctx context.Context, writer client.Client, obj *unstructured.Unstruc
 // unknownNext returns the next step for a kind that is not served. Some kinds of Flux are not: the control plane
 // does not act on them, but the Flux of a member may.
 func (o Options) unknownNext(group string) string {
-	if strings.HasSuffix(group, ".toolkit.fluxcd.io") && !o.Outside {
+	if strings.HasSuffix(group, ".toolkit.fluxcd.io") && !o.Remote {
 		return "it is one of Flux's that the control plane does not act on: commit its CustomResourceDefinition and a policy, and the Flux of the clusters does; or leave it to a repository that only they follow"
 	}
 	return "correct it, or commit its CustomResourceDefinition"

@@ -39,9 +39,9 @@ var takenOver = []ssa.FieldManager{
 	{Name: FieldManager, OperationType: metav1.ManagedFieldsOperationUpdate, ExactMatch: true},
 }
 
-// skips reports whether an object asks to be left as it is; observed is nil if
+// Skips reports whether an object asks to be left as it is; observed is nil if
 // it does not exist.
-func skips(desired, observed *unstructured.Unstructured) bool {
+func Skips(desired, observed *unstructured.Unstructured) bool {
 	for _, opt := range []map[string]string{notApplied, ignored} {
 		if utils.AnyInMetadata(desired, opt) || (observed != nil && utils.AnyInMetadata(observed, opt)) {
 			return true
@@ -55,10 +55,10 @@ func frozen(desired, observed *unstructured.Unstructured) bool {
 	return utils.AnyInMetadata(desired, notApplied) || utils.AnyInMetadata(observed, notApplied)
 }
 
-// shares reports whether an object says that it is written by several, or left to others;
+// Shares reports whether an object says that it is written by several, or left to others;
 // observed is nil if it does not exist.
-func shares(desired, observed *unstructured.Unstructured) bool {
-	return skips(desired, observed) || utils.AnyInMetadata(desired, merged) || utils.AnyInMetadata(desired, ifNotPresent) ||
+func Shares(desired, observed *unstructured.Unstructured) bool {
+	return Skips(desired, observed) || utils.AnyInMetadata(desired, merged) || utils.AnyInMetadata(desired, ifNotPresent) ||
 		(observed != nil && utils.AnyInMetadata(observed, merged))
 }
 
@@ -136,10 +136,13 @@ func comparable(set Set, obj *unstructured.Unstructured) (map[string]any, error)
 	return out.Object, nil
 }
 
-// optedOut reports whether an object is to stay when it leaves its revision.
-func optedOut(obj *unstructured.Unstructured) bool {
+// OptedOut reports whether an object is to stay when it leaves its revision, by its labels and annotations.
+func OptedOut(obj metav1.Object) bool {
+	marks := &unstructured.Unstructured{Object: map[string]any{}}
+	marks.SetLabels(obj.GetLabels())
+	marks.SetAnnotations(obj.GetAnnotations())
 	for _, opt := range kept {
-		if utils.AnyInMetadata(obj, opt) {
+		if utils.AnyInMetadata(marks, opt) {
 			return true
 		}
 	}

@@ -67,9 +67,17 @@ func (e *Refusal) Error() string {
 	}
 	text := strings.Join(texts, "; ")
 	if more := len(e.Findings) - named; more > 0 {
-		text += fmt.Sprintf("; and %d more objects", more)
+		text += "; and " + moreObjects(more)
 	}
 	return text
+}
+
+// moreObjects returns "1 more object", or "2 more objects".
+func moreObjects(n int) string {
+	if n == 1 {
+		return "1 more object"
+	}
+	return fmt.Sprintf("%d more objects", n)
 }
 
 // refuse returns a *Refusal in a stable order, or nil.

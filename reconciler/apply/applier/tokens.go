@@ -28,7 +28,7 @@ func (v surveyor) token(ctx context.Context, obj *unstructured.Unstructured) (*F
 		return finding(inventory.IDOf(obj), ReasonAccountNotFound, "it is to hold the token of the service account %s, which %s does not have, and would be deleted at once: commit the account too, create it, or correct the annotation %s",
 			account, v.a.opts.server(), corev1.ServiceAccountNameKey), nil
 	}
-	if apierrors.IsForbidden(err) && v.a.opts.Outside {
+	if apierrors.IsForbidden(err) && v.a.opts.Remote {
 		return nil, nil
 	}
 	if err != nil {

@@ -96,8 +96,9 @@ type Builder struct {
 	builder   *build.Builder
 	opts      Options
 
-	mu    sync.Mutex
-	built map[client.ObjectKey]built
+	mu      sync.Mutex
+	built   map[client.ObjectKey]built
+	waiting map[client.ObjectKey]built // what those that may not be applied yet wait with
 }
 
 // built is what the last build of a Kustomization was made from.
@@ -119,7 +120,7 @@ type Options struct {
 
 // New returns a Builder that opens artifacts of a store.
 func New(artifacts Artifacts, builder *build.Builder, opts Options) *Builder {
-	return &Builder{artifacts: artifacts, trees: &trees{artifacts: artifacts}, builder: builder, opts: opts, built: map[client.ObjectKey]built{}}
+	return &Builder{artifacts: artifacts, trees: &trees{artifacts: artifacts}, builder: builder, opts: opts, built: map[client.ObjectKey]built{}, waiting: map[client.ObjectKey]built{}}
 }
 
 // outside runs builds, which happen in processes of their own, without holding a place of their tenant.
@@ -152,6 +153,7 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err == nil && in.Keep {
 		b.mu.Lock()
 		b.built[client.ObjectKeyFromObject(in.Kustomization)] = built{generation: in.Kustomization.Generation, digest: in.Digest, reads: reads}
+		delete(b.waiting, client.ObjectKeyFromObject(in.Kustomization))
 		b.mu.Unlock()
 	}
 	if err != nil {
@@ -162,6 +164,9 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 
 // FromFiles does what Build does for files that no source fetched.
 func FromFiles(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, error) {
+	if in.Reveal == nil { // else objects would lack the mark that text of a Secret is in them
+		in.Reveal = func(string) {}
+	}
 	objects, _, err := Options{}.objects(ctx, by, files, in)
 	return objects, err
 }
@@ -231,6 +236,8 @@ func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error)
 	last := b.built[client.ObjectKeyFromObject(in.Kustomization)]
 	b.mu.Unlock()
 	switch {
+	case from == "": // nothing is applied: what is built is new
+		return false, nil
 	case last.digest != from && last.sameAs != from, last.generation != in.Kustomization.Generation, last.reads == nil:
 		return false, nil
 	case last.digest == in.Digest && last.sameAs == from:
@@ -252,6 +259,7 @@ func (b *Builder) Forget(key client.ObjectKey) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.built, key)
+	delete(b.waiting, key)
 }
 
 func (b *Builder) open(ctx context.Context, in Input) (*build.Tree, error) {

@@ -87,7 +87,7 @@ func (d *decryption) opener(ctx context.Context) sealed.Opener {
 	}
 }
 
-// called keeps what objects are called in what is told, as far as it is no secret.
+// called keeps what objects are called in messages, as far as it is no secret.
 func (d *decryption) called(objects []*unstructured.Unstructured) {
 	if len(d.opened) == 0 {
 		return
@@ -178,7 +178,7 @@ func (d *decryption) finish(ctx context.Context, objects []*unstructured.Unstruc
 			if d.opened[text] {
 				d.hide(string(content))
 			}
-			plain, err := d.held(ctx, key, content)
+			plain, err := d.decrypt(ctx, key, content)
 			if err != nil {
 				return fmt.Errorf("%s: data.%s: %w", inventory.Describe(inventory.IDOf(obj)), key, err)
 			}
@@ -190,8 +190,8 @@ func (d *decryption) finish(ctx context.Context, objects []*unstructured.Unstruc
 	return nil
 }
 
-// held opens a file that a Secret holds; nil for one that is not encrypted.
-func (d *decryption) held(ctx context.Context, key string, content []byte) ([]byte, error) {
+// decrypt opens a file that a Secret holds; nil for one that is not encrypted.
+func (d *decryption) decrypt(ctx context.Context, key string, content []byte) ([]byte, error) {
 	file := d.open(ctx, key, content)
 	switch {
 	case file == nil:

@@ -121,7 +121,7 @@ metadata:
 
 // TestEncryptedFiles builds files as they were before they were encrypted, in this process and elsewhere.
 func TestEncryptedFiles(t *testing.T) {
-	held := func(file string) string { return base64.StdEncoding.EncodeToString([]byte(fixture(t, file))) }
+	encoded := func(file string) string { return base64.StdEncoding.EncodeToString([]byte(fixture(t, file))) }
 	cases := map[string]struct {
 		files map[string]string
 		want  string
@@ -139,7 +139,7 @@ func TestEncryptedFiles(t *testing.T) {
 		"INI": {map[string]string{
 			"kustomization.yaml": "secretGenerator: [{name: f, files: [app.ini], options: {disableNameSuffixHash: true}}]\n", "app.ini": fixture(t, "app.ini"),
 		}, "apiVersion: v1\ndata:\n  app.ini: " + "\"top = level\\n\\n[db]\\nuser             = shop\\npassword         = a\\nquoted\n    \\          = \\\"  spaced  \\\"\\nlines            = \\\"\\\"\\\"one\\ntwo\\\"\\\"\\\"\\nempty            =\n    \\nseen_unencrypted = x\\n\"" + "\nkind: Secret\nmetadata:\n  name: f\ntype: Opaque\n"},
-		"a file that a Secret holds": {map[string]string{"a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {vars.env: " + held("vars.env") + "}\n"},
+		"a file that a Secret holds": {map[string]string{"a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {vars.env: " + encoded("vars.env") + "}\n"},
 			"apiVersion: v1\ndata:\n  vars.env: |\n    USER=shop\n    PASSWORD=a=b \"c\" $d\n    LINES=one\\ntwo\n    EMPTY=\n    SEEN_unencrypted=x\nkind: Secret\nmetadata:\n  name: a\n"},
 		"a ConfigMap has it as it is": {map[string]string{
 			"kustomization.yaml": "configMapGenerator: [{name: c, files: [a.txt], options: {disableNameSuffixHash: true}}]\n", "a.txt": fixture(t, "vars.env"),
@@ -242,9 +242,9 @@ func TestFilesThatCannotBeDecrypted(t *testing.T) {
 	}
 }
 
-// TestNothingDecryptedIsTold: kustomize quotes what it cannot use, and that may be what was encrypted. The keys stay in this
+// TestNothingDecryptedIsReported: kustomize quotes what it cannot use, and that may be what was encrypted. The keys stay in this
 // process, and what other objects have of it marks them.
-func TestNothingDecryptedIsTold(t *testing.T) {
+func TestNothingDecryptedIsReported(t *testing.T) {
 	given := &bytes.Buffer{}
 	files := map[string][]byte{
 		"kustomization.yaml": []byte("resources: [db.yaml, c.yaml]\nopenapi: {path: schema.json}\n"), "schema.json": []byte(`{"definitions": {}}`),

@@ -56,9 +56,9 @@ func corrected(files *build.Tree, names []string) string {
 // ending returns the only folder whose path ends in with, among the first mostFolders; empty where none or several do.
 func ending(files *build.Tree, with string) string {
 	found, dirs := "", []string{"/"}
-	for looked := 0; looked < min(len(dirs), mostFolders); looked++ {
-		for _, name := range files.Folders(dirs[looked]) {
-			dir := path.Join(dirs[looked], name)
+	for visited := 0; visited < min(len(dirs), mostFolders); visited++ {
+		for _, name := range files.Folders(dirs[visited]) {
+			dir := path.Join(dirs[visited], name)
 			switch {
 			case !strings.HasSuffix(dir, with):
 			case found != "":

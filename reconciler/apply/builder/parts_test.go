@@ -63,8 +63,8 @@ func lock(t testing.TB, of [][2]string, template string) string {
 		"\n  lastmodified: \"" + at + "\"\n  encrypted_regex: ^(stringData|secret)$\n  mac_only_encrypted: true\n  mac: " + seal(fmt.Sprintf("%X", hash.Sum(nil)), at) + "\n"
 }
 
-// TestPartsOfWhatWasDecryptedAreNotTold: what stands in a value may be taken for something else, or be quoted in part.
-func TestPartsOfWhatWasDecryptedAreNotTold(t *testing.T) {
+// TestPartsOfWhatWasDecryptedAreNotReported: what stands in a value may be taken for something else, or be quoted in part.
+func TestPartsOfWhatWasDecryptedAreNotReported(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData:\n  password: SEALED\n"
 	long := strings.Repeat("0123456789abcdef", 100)
 	patched := func(value string) map[string]string {

@@ -20,8 +20,8 @@ import (
 
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/impersonation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -46,7 +46,7 @@ func New(hub client.Reader) Checker {
 type Query struct {
 	Of *kustomizev1.Kustomization
 	// Actor is who acts for it.
-	Actor actors.Actor
+	Actor impersonation.Actor
 	// At is the artifact that it is to apply.
 	At siblings.Artifact
 }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // Readiness is the part of a Kustomization for which others may wait. Values can be compared with ==.
@@ -19,8 +19,8 @@ type Readiness struct {
 	reason, revision     string
 }
 
-// ReadinessOf returns the readiness of a Kustomization.
-func ReadinessOf(ks *kustomizev1.Kustomization) Readiness {
+// readinessOf returns the readiness of a Kustomization.
+func readinessOf(ks *kustomizev1.Kustomization) Readiness {
 	out := Readiness{generation: ks.Generation, observed: ks.Status.ObservedGeneration, revision: ks.Status.LastAppliedRevision}
 	if c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); c != nil {
 		out.status, out.reason = c.Status, c.Reason
@@ -36,14 +36,14 @@ func MovedOn() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
 		after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
-		return okBefore && okAfter && (ReadinessOf(before) != ReadinessOf(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
+		return okBefore && okAfter && (readinessOf(before) != readinessOf(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || switched(before) != switched(after))
 	}}
 }
 
 // switched is how far the switch of a Kustomization is; empty for none.
 func switched(ks *kustomizev1.Kustomization) string {
-	if c := apimeta.FindStatusCondition(ks.Status.Conditions, switching.Condition); c != nil {
+	if c := apimeta.FindStatusCondition(ks.Status.Conditions, revisiongate.Condition); c != nil {
 		return c.Reason
 	}
 	return ""
@@ -56,7 +56,7 @@ func Changed() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
 			after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
-			return okBefore && okAfter && ReadinessOf(before) != ReadinessOf(after)
+			return okBefore && okAfter && readinessOf(before) != readinessOf(after)
 		},
 	}
 }

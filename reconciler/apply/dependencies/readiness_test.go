@@ -11,7 +11,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // TestChanged: which changes of a Kustomization start runs of those that depend on it.
@@ -46,7 +46,7 @@ func TestMovedOn(t *testing.T) {
 	ks := func(reason string) *kustomizev1.Kustomization {
 		out := &kustomizev1.Kustomization{}
 		if reason != "" {
-			apimeta.SetStatusCondition(&out.Status.Conditions, metav1.Condition{Type: switching.Condition, Status: metav1.ConditionTrue, Reason: reason})
+			apimeta.SetStatusCondition(&out.Status.Conditions, metav1.Condition{Type: revisiongate.Condition, Status: metav1.ConditionTrue, Reason: reason})
 		}
 		return out
 	}
@@ -55,9 +55,9 @@ func TestMovedOn(t *testing.T) {
 		want          bool
 	}{
 		"a switch begins":      {ks(""), ks(meta.ProgressingReason), true},
-		"all of it is written": {ks(meta.ProgressingReason), ks(switching.ReasonWritten), true},
-		"it is over":           {ks(switching.ReasonWritten), ks(""), true},
-		"it is as it was":      {ks(switching.ReasonWritten), ks(switching.ReasonWritten), false},
+		"all of it is written": {ks(meta.ProgressingReason), ks(revisiongate.ReasonWritten), true},
+		"it is over":           {ks(revisiongate.ReasonWritten), ks(""), true},
+		"it is as it was":      {ks(revisiongate.ReasonWritten), ks(revisiongate.ReasonWritten), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := dependencies.MovedOn().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {

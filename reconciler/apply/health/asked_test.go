@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -89,7 +90,7 @@ func TestWhatIsAskedForNow(t *testing.T) {
 				b.Spec = spec
 			}
 			east := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
-			applied, err := override.Apply(template.DeepCopy(), east, tc.made)
+			applied, err := override.Matching(tc.made, selector.ResourceOf(template)).Apply(template.DeepCopy(), east)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -144,3 +144,8 @@ func ExpressionError(field string, err error) error {
 		return err
 	}
 }
+
+// Checked reports whether a Kustomization asks for its health to be checked.
+func Checked(ks *kustomizev1.Kustomization) bool {
+	return ks.Spec.Wait || len(ks.Spec.HealthChecks) > 0
+}

@@ -101,8 +101,8 @@ func (r Deps) unbinding(ctx context.Context, owner client.ObjectKey, id inventor
 		return rollup.Part{}, false, err
 	}
 	works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
-		by, held := carriedBy(w, id)
-		return w.DeletionTimestamp == nil || !held || by != owner
+		by, carried := carriedBy(w, id)
+		return w.DeletionTimestamp == nil || !carried || by != owner
 	})
 	part := rollup.Part{Object: objectName(id), Leaving: leavingParts(works, silent)}
 	return part, len(works) > 0, nil

@@ -54,8 +54,8 @@ func TestPartsOfClaims(t *testing.T) {
 		"it is another Kustomization's":                {[]client.Object{live(other), keeper("west", "data")}, ""},
 		"it is gone from the control plane":            {[]client.Object{keeper("west", "data")}, ""},
 		"text of a Secret is in its name":              {[]client.Object{masked, keeper("west", "data")}, applied + "claim shop/*** stays in west: flotilla prune --cluster west removes it"},
-		"its Work goes, and its binding is gone":       {[]client.Object{live(owner), keeper("west"), held(t, claimText, owner, deleted)}, "pending 0/1 clusters ready: west waits for PersistentVolumeClaim shop/data: not removed yet"},
-		"so, and another Kustomization had applied it": {[]client.Object{live(owner), keeper("west"), held(t, claimText, other, deleted)}, ""},
+		"its Work goes, and its binding is gone":       {[]client.Object{live(owner), keeper("west"), workWith(t, claimText, owner, deleted)}, "pending 0/1 clusters ready: west waits for PersistentVolumeClaim shop/data: not removed yet"},
+		"so, and another Kustomization had applied it": {[]client.Object{live(owner), keeper("west"), workWith(t, claimText, other, deleted)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub := hubOf(tc.objects...)

@@ -46,8 +46,8 @@ func Lost(ks *kustomizev1.Kustomization) string {
 	return over
 }
 
-// ToldSilent reports whether the status of a Kustomization says that its health is not known, as clusters are silent.
-func ToldSilent(ks *kustomizev1.Kustomization) bool {
+// ReportsSilent reports whether the status of a Kustomization says that its health is not known, as clusters are silent.
+func ReportsSilent(ks *kustomizev1.Kustomization) bool {
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	return ready != nil && ready.Reason == ReasonClusterSilent
 }

@@ -80,11 +80,11 @@ type Request struct {
 	Runs bool
 	// MaxUnreachable is how many clusters may be silent without counting; see MaxUnreachableOf.
 	MaxUnreachable intstr.IntOrString
-	// Outside says that the objects are in a cluster outside of the fleet: each is judged by its own status. Observed and As are of
+	// Remote says that the objects are in a cluster outside of the fleet: each is judged by its own status. Observed and As are of
 	// that cluster.
-	Outside bool
-	// Settled says that nothing was applied lately: policies are read from the cache.
-	Settled bool
+	Remote bool
+	// Unchanged says that nothing was applied lately: policies are read from the cache.
+	Unchanged bool
 	// At is the revision whose health is asked for. Kustomizations that follow the same source are progressing until
 	// they have tried it.
 	At Revision
@@ -104,17 +104,17 @@ type Assessment struct {
 
 // Assess judges the objects of a request: an object that a policy propagates by its
 // members, and any other by its own status. Policies are read without a cache, so that
-// one that was applied a moment ago counts, unless the request is Settled.
+// one that was applied a moment ago counts, unless the request is Unchanged.
 func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	rules, err := r.compile(ctx, req.Checks)
 	if err != nil {
 		return Assessment{}, err
 	}
-	if req.Outside {
-		return outside(ctx, req, rules)
+	if req.Remote {
+		return remote(ctx, req, rules)
 	}
 	from := r.Live
-	if req.Settled {
+	if req.Unchanged {
 		from = r.Hub
 	}
 	policies, err := r.policies(ctx, from)
@@ -234,7 +234,12 @@ func (r *Reader) works(ctx context.Context, b workv1alpha2.Binding) ([]*workv1al
 		if err != nil {
 			return nil, err
 		}
-		if found {
+		if !found {
+			if work, err = bindings.RecalledIn(ctx, r.Hub, b, target.Name); err != nil {
+				return nil, err
+			}
+		}
+		if work != nil {
 			works = append(works, work)
 		}
 	}

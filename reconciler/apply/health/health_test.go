@@ -180,9 +180,9 @@ func scenes(t *testing.T) map[string]scene {
 	mistyped, misnamed := binding(t, cm), east(rollup.Healthy, "")
 	mistyped.Spec.Placement = &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east", "wst", "mars"}}}
 	misnamed.Absent = []propagation.Stranger{{Name: "mars"}, {Name: "wst", Meant: "west"}}
-	secretive, untold := mistyped.DeepCopy(), east(rollup.Healthy, "")
+	secretive, unnamed := mistyped.DeepCopy(), east(rollup.Healthy, "")
 	propagation.RecordSecrets(secretive, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}}})
-	untold.Absent = []propagation.Stranger{{}, {Meant: "west"}}
+	unnamed.Absent = []propagation.Stranger{{}, {Meant: "west"}}
 	unseen := waits("waits to be taken up by its policy")
 	unseen.Former = []rollup.ClusterPart{{Name: "east", Outdated: true}}
 	silent := east(rollup.Unknown, "unreachable since 2026-01-01 00:00 UTC; last heard: healthy")
@@ -252,7 +252,7 @@ func scenes(t *testing.T) map[string]scene {
 			template: cm, objects: []client.Object{mistyped, work(mistyped), cluster("east"), cluster("west")}, part: misnamed,
 		},
 		"meant for clusters that are not there, by a policy that text of a Secret is in": {
-			template: cm, objects: []client.Object{secretive, work(secretive), cluster("east"), cluster("west")}, part: untold,
+			template: cm, objects: []client.Object{secretive, work(secretive), cluster("east"), cluster("west")}, part: unnamed,
 		},
 		"bound, sent and healthy when its cluster was last heard of": {
 			template: cm, objects: []client.Object{bound, work(bound), silentCluster("east")},

@@ -22,18 +22,18 @@ func TestWhatLeavesWithoutBeingNamed(t *testing.T) {
 	childID := inventory.ID{Namespace: "team", Name: "chi", GroupKind: schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}}
 	cm := object(t, config)
 	named := func(name string, change ...func(*workv1alpha1.Work)) *workv1alpha1.Work {
-		w := held(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`","namespace":"shop"}}`, owner, change...)
+		w := workWith(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`","namespace":"shop"}}`, owner, change...)
 		return w
 	}
 	broken := func(w *workv1alpha1.Work) {
 		w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"metadata":[{"name":"` + owner.Name + `"}]}`)}}}
 	}
-	other := held(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"theirs","namespace":"shop"}}`, client.ObjectKey{Namespace: "team", Name: owner.Name + "-too"}, deleted)
-	beneath := held(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"beneath","namespace":"shop"}}`, child, deleted)
+	other := workWith(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"theirs","namespace":"shop"}}`, client.ObjectKey{Namespace: "team", Name: owner.Name + "-too"}, deleted)
+	beneath := workWith(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"beneath","namespace":"shop"}}`, child, deleted)
 	also := named("a", deleted)
 	also.Namespace = "karmada-es-east"
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
-		named("b", deleted), named("a", deleted), also, named("gone"), held(t, config, owner), named("broken", deleted, broken), other, beneath,
+		named("b", deleted), named("a", deleted), also, named("gone"), workWith(t, config, owner), named("broken", deleted, broken), other, beneath,
 	).Build()
 	reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{templatestore.KeyOf(cm): cm}})
 	for name, tc := range map[string]struct {

@@ -47,7 +47,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 		if err != nil {
 			return nil, err
 		}
-		if goesEverywhere {
+		if goesEverywhere { // a Namespace is copied to every cluster, and has no binding
 			part, goes, err := r.namespacePart(ctx, owner, e.ID, names, silent)
 			if err != nil {
 				return nil, err
@@ -89,11 +89,11 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	return append(parts, slices.DeleteFunc(both, func(p rollup.Part) bool { return tells(parts, p) })...), nil
+	return append(parts, slices.DeleteFunc(both, func(p rollup.Part) bool { return mentions(parts, p) })...), nil
 }
 
-// tells reports whether one of the parts says the same of an object.
-func tells(parts []rollup.Part, p rollup.Part) bool {
+// mentions reports whether one of the parts says the same of an object.
+func mentions(parts []rollup.Part, p rollup.Part) bool {
 	return slices.ContainsFunc(parts, func(has rollup.Part) bool { return has.Object == p.Object && has.Reason == p.Reason })
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,15 +37,23 @@ func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed 
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.remaining(ctx, ownersAmong(owner, removed), removed, namesOf(fleet))
+	owners := ownersAmong(owner, removed)
+	found, err := r.remaining(ctx, owners, removed, namesOf(fleet))
 	if err != nil {
 		return nil, err
 	}
 	holds := map[inventory.ID]bool{}
 	for _, f := range found {
+		other, err := takenOver(ctx, r, f, owners)
+		if err != nil {
+			return nil, err
+		}
+		if other {
+			continue
+		}
 		holds[f.id] = true
 		for _, w := range f.works {
-			if by, held := carriedBy(w, f.id); held && by != owner {
+			if by, carried := carriedBy(w, f.id); carried && by != owner {
 				holds[inventory.ID{Namespace: by.Namespace, Name: by.Name, GroupKind: kustomizations}] = true
 			}
 		}
@@ -56,6 +65,27 @@ func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed 
 		}
 	}
 	return ids, nil
+}
+
+// takenOver reports whether a Kustomization that is none of the owners has an object by now, although its Works name one of
+// them still: these follow.
+func takenOver(ctx context.Context, r *Reader, f remains, owners []client.ObjectKey) (bool, error) {
+	var obj inventory.Labelled
+	if f.id.GroupKind == namespaces {
+		namespace, err := r.namespace(ctx, f.id.Name)
+		if err != nil || namespace == nil {
+			return false, err
+		}
+		obj = namespace
+	} else {
+		template, presence, err := r.template(ctx, f.works[0], f.id)
+		if err != nil || presence != templatestore.Present {
+			return false, err
+		}
+		obj = template
+	}
+	now, owned := inventory.OwnerOf(obj)
+	return owned && !slices.Contains(owners, now), nil
 }
 
 // RemainingParts returns a part for each of the removed objects that clusters still hold and the control plane does
@@ -134,8 +164,8 @@ func (r *Reader) remaining(ctx context.Context, owners []client.ObjectKey, remov
 			return nil, err
 		}
 		works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
-			by, held := carriedBy(w, id)
-			return !held || !slices.Contains(owners, by)
+			by, carried := carriedBy(w, id)
+			return !carried || !slices.Contains(owners, by)
 		})
 		if len(works) > 0 {
 			out = append(out, remains{id, works})
@@ -157,7 +187,7 @@ func (r Deps) worksOf(ctx context.Context, id inventory.ID, clusters []string) (
 // or that the Work does not hold the object.
 func carriedBy(w *workv1alpha1.Work, id inventory.ID) (client.ObjectKey, bool) {
 	for _, m := range w.Spec.Workload.Manifests {
-		if held, obj, ok := inventory.OfManifest(m.Raw); ok && held == id {
+		if carried, obj, ok := inventory.OfManifest(m.Raw); ok && carried == id {
 			return inventory.OwnerOf(obj)
 		}
 	}
@@ -174,13 +204,7 @@ func (r *Reader) leaves(ctx context.Context, w *workv1alpha1.Work, id inventory.
 		namespace, err := r.namespace(ctx, id.Name)
 		return namespace == nil || namespace.DeletionTimestamp != nil, err
 	}
-	var kind schema.GroupVersionKind
-	for _, m := range w.Spec.Workload.Manifests {
-		if held, obj, ok := inventory.OfManifest(m.Raw); ok && held == id {
-			kind = obj.GroupVersionKind()
-		}
-	}
-	template, presence, err := r.Templates.Get(ctx, templatestore.Key{GroupVersionKind: kind, Namespace: id.Namespace, Name: id.Name})
+	template, presence, err := r.template(ctx, w, id)
 	switch {
 	case err != nil:
 		return false, err
@@ -191,6 +215,20 @@ func (r *Reader) leaves(ctx context.Context, w *workv1alpha1.Work, id inventory.
 	}
 	binding, err := r.binding(ctx, id)
 	return binding == nil || binding.GetDeletionTimestamp() != nil, err
+}
+
+// template returns the template of an object that a Work holds, and whether it exists, which is not known without a store.
+func (r Deps) template(ctx context.Context, w *workv1alpha1.Work, id inventory.ID) (*unstructured.Unstructured, templatestore.Presence, error) {
+	if r.Templates == nil {
+		return nil, templatestore.Unknown, nil
+	}
+	var kind schema.GroupVersionKind
+	for _, m := range w.Spec.Workload.Manifests {
+		if carried, obj, ok := inventory.OfManifest(m.Raw); ok && carried == id {
+			kind = obj.GroupVersionKind()
+		}
+	}
+	return r.Templates.Get(ctx, templatestore.Key{GroupVersionKind: kind, Namespace: id.Namespace, Name: id.Name})
 }
 
 // indexed returns the Works that an index of the cache finds. They are the cache's own: do not change them.

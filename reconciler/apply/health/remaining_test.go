@@ -28,7 +28,7 @@ import (
 )
 
 // held is a Work in west that holds an object as a Kustomization applied it.
-func held(t *testing.T, text string, by client.ObjectKey, change ...func(*workv1alpha1.Work)) *workv1alpha1.Work {
+func workWith(t *testing.T, text string, by client.ObjectKey, change ...func(*workv1alpha1.Work)) *workv1alpha1.Work {
 	t.Helper()
 	obj := object(t, text)
 	obj.SetLabels(inventory.OwnerLabels(by))
@@ -78,20 +78,24 @@ func TestWhatRemainsOfKustomizations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		objects []client.Object
 		hub     bool // the ConfigMap exists on the control plane
+		taken   bool // it does, and another Kustomization has it
 		remains []inventory.ID
 		parts   []rollup.Part
 	}{
-		"nothing is held":                          {},
-		"a cluster holds what left with one":       {objects: []client.Object{held(t, config, child, deleted)}, remains: ids[:2], parts: leaving("ConfigMap shop/web", "not removed yet")},
-		"its Work is about to be deleted":          {objects: []client.Object{held(t, config, child)}, remains: ids[:2], parts: leaving("ConfigMap shop/web", "not removed yet")},
-		"it was left on the control plane":         {objects: []client.Object{held(t, config, child)}, hub: true, remains: ids[:2]},
-		"the Kustomization is there again":         {objects: []client.Object{held(t, config, child, deleted), there}, remains: ids[:2]},
-		"another one has applied it meanwhile":     {objects: []client.Object{held(t, config, client.ObjectKey{Namespace: "team", Name: "other"}, deleted)}},
-		"it is the Kustomization's own":            {objects: []client.Object{held(t, config, owner, deleted)}, remains: ids[1:2], parts: leaving("ConfigMap shop/web", "not removed yet")},
-		"a cluster refuses to delete a Namespace":  {objects: []client.Object{held(t, namespace, owner, deleted, blocked)}, remains: ids[2:], parts: leaving("Namespace shop", "not removed yet: ConfigMap theirs is in it")},
-		"a Namespace that stays on purpose":        {objects: []client.Object{held(t, namespace, owner), live}, remains: ids[2:]},
-		"a Namespace whose Work goes in a moment":  {objects: []client.Object{held(t, namespace, owner)}, remains: ids[2:], parts: leaving("Namespace shop", "not removed yet")},
-		"a Namespace that left with Kustomization": {objects: []client.Object{held(t, namespace, child, deleted)}, remains: []inventory.ID{ids[0], ids[2]}, parts: leaving("Namespace shop", "not removed yet")},
+		"nothing is held":                                         {},
+		"a cluster holds what left with one":                      {objects: []client.Object{workWith(t, config, child, deleted)}, remains: ids[:2], parts: leaving("ConfigMap shop/web", "not removed yet")},
+		"its Work is about to be deleted":                         {objects: []client.Object{workWith(t, config, child)}, remains: ids[:2], parts: leaving("ConfigMap shop/web", "not removed yet")},
+		"it was left on the control plane":                        {objects: []client.Object{workWith(t, config, child)}, hub: true, remains: ids[:2]},
+		"the Kustomization is there again":                        {objects: []client.Object{workWith(t, config, child, deleted), there}, remains: ids[:2]},
+		"another one has applied it meanwhile":                    {objects: []client.Object{workWith(t, config, client.ObjectKey{Namespace: "team", Name: "other"}, deleted)}},
+		"another one has taken it over, and its Work will say so": {objects: []client.Object{workWith(t, config, child)}, taken: true},
+		"another one has taken a Namespace over": {objects: []client.Object{workWith(t, namespace, owner),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: inventory.OwnerLabels(client.ObjectKey{Namespace: "team", Name: "other"})}}}},
+		"it is the Kustomization's own":            {objects: []client.Object{workWith(t, config, owner, deleted)}, remains: ids[1:2], parts: leaving("ConfigMap shop/web", "not removed yet")},
+		"a cluster refuses to delete a Namespace":  {objects: []client.Object{workWith(t, namespace, owner, deleted, blocked)}, remains: ids[2:], parts: leaving("Namespace shop", "not removed yet: ConfigMap theirs is in it")},
+		"a Namespace that stays on purpose":        {objects: []client.Object{workWith(t, namespace, owner), live}, remains: ids[2:]},
+		"a Namespace whose Work goes in a moment":  {objects: []client.Object{workWith(t, namespace, owner)}, remains: ids[2:], parts: leaving("Namespace shop", "not removed yet")},
+		"a Namespace that left with Kustomization": {objects: []client.Object{workWith(t, namespace, child, deleted)}, remains: []inventory.ID{ids[0], ids[2]}, parts: leaving("Namespace shop", "not removed yet")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := append(tc.objects, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}})
@@ -99,6 +103,11 @@ func TestWhatRemainsOfKustomizations(t *testing.T) {
 			known := templates{templatestore.Key{GroupVersionKind: cm.GroupVersionKind(), Name: "other"}: cm}
 			if tc.hub {
 				known[templatestore.KeyOf(cm)] = cm
+			}
+			if tc.taken {
+				theirs := cm.DeepCopy()
+				theirs.SetLabels(inventory.OwnerLabels(client.ObjectKey{Namespace: "team", Name: "other"}))
+				known[templatestore.KeyOf(cm)] = theirs
 			}
 			reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: known})
 			got, err := reader.Remaining(t.Context(), owner, ids)
@@ -142,15 +151,15 @@ func TestPartsOfNamespaces(t *testing.T) {
 		objects []client.Object
 		want    string // of the rollup; empty: no part
 	}{
-		"a cluster has it":                       {[]client.Object{live(owner), calm, held(t, namespace, owner, applied(metav1.ConditionTrue, ""))}, "success 1/1 clusters ready"},
-		"a cluster has yet to get it":            {[]client.Object{live(owner), calm, held(t, namespace, owner)}, "pending 0/1 clusters ready: west waits for Namespace shop: not applied yet"},
-		"a cluster refuses it":                   {[]client.Object{live(owner), calm, held(t, namespace, owner, applied(metav1.ConditionFalse, "no quota"))}, "failure 0/1 clusters ready: west failed on Namespace shop: no quota"},
+		"a cluster has it":                       {[]client.Object{live(owner), calm, workWith(t, namespace, owner, applied(metav1.ConditionTrue, ""))}, "success 1/1 clusters ready"},
+		"a cluster has yet to get it":            {[]client.Object{live(owner), calm, workWith(t, namespace, owner)}, "pending 0/1 clusters ready: west waits for Namespace shop: not applied yet"},
+		"a cluster refuses it":                   {[]client.Object{live(owner), calm, workWith(t, namespace, owner, applied(metav1.ConditionFalse, "no quota"))}, "failure 0/1 clusters ready: west failed on Namespace shop: no quota"},
 		"it was sent nowhere yet":                {[]client.Object{live(owner), calm}, "pending Namespace shop: not sent to any cluster yet"},
 		"there are no clusters":                  {[]client.Object{live(owner)}, ""},
 		"it stays on the control plane":          {[]client.Object{live(owner, func(ns *corev1.Namespace) { ns.Labels["namespace.karmada.io/skip-auto-propagation"] = "true" }), calm}, ""},
-		"another Kustomization applied it":       {[]client.Object{live(client.ObjectKey{Namespace: "team", Name: "other"}), calm, held(t, namespace, owner)}, ""},
-		"a cluster that fell silent has it":      {[]client.Object{live(owner), silent, held(t, namespace, owner, applied(metav1.ConditionTrue, ""))}, "success 1/1 clusters ready"},
-		"a cluster is silent before it gets one": {[]client.Object{live(owner), silent, held(t, namespace, owner)}, "pending 0/1 clusters ready: west unreachable since " + heard.UTC().Format("2006-01-02 15:04 UTC")},
+		"another Kustomization applied it":       {[]client.Object{live(client.ObjectKey{Namespace: "team", Name: "other"}), calm, workWith(t, namespace, owner)}, ""},
+		"a cluster that fell silent has it":      {[]client.Object{live(owner), silent, workWith(t, namespace, owner, applied(metav1.ConditionTrue, ""))}, "success 1/1 clusters ready"},
+		"a cluster is silent before it gets one": {[]client.Object{live(owner), silent, workWith(t, namespace, owner)}, "pending 0/1 clusters ready: west unreachable since " + heard.UTC().Format("2006-01-02 15:04 UTC")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.objects...).Build()
@@ -182,7 +191,7 @@ func TestPartsOfANamespaceThatAPolicyCarries(t *testing.T) {
 		Name: "west", Labels: map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "west"},
 	}}).Set(bound)
 	bound.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] = "b"
-	former := held(t, namespace, owner, deleted, func(w *workv1alpha1.Work) {
+	former := workWith(t, namespace, owner, deleted, func(w *workv1alpha1.Work) {
 		w.Labels = map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "b"}
 		w.Annotations = map[string]string{workv1alpha2.ClusterResourceBindingAnnotationKey: bound.Name}
 	})

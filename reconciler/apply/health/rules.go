@@ -30,7 +30,7 @@ func takenRules(ctx context.Context, hub client.Reader, owner client.ObjectKey, 
 		if applied(owner, obj) {
 			continue
 		}
-		if reason, told := takenBy(owner, obj); told {
+		if reason, taken := takenBy(owner, obj); taken {
 			parts = append(parts, rollup.Part{Object: nameOf(e.ID, obj), State: rollup.Progressing, Reason: reason})
 		}
 	}

@@ -34,11 +34,11 @@ func shared(ctx context.Context, r Deps, owner client.ObjectKey, entries []inven
 			if !both {
 				continue
 			}
-			part, told, err := sharedWith(ctx, r.Live, owner, e, client.ObjectKeyFromObject(ks))
+			part, taken, err := sharedWith(ctx, r.Live, owner, e, client.ObjectKeyFromObject(ks))
 			if err != nil {
 				return nil, err
 			}
-			if told && !slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Object == part.Object }) {
+			if taken && !slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Object == part.Object }) {
 				parts = append(parts, part)
 			}
 		}
@@ -67,7 +67,7 @@ func ofOtherSources(ctx context.Context, hub client.Reader, owner client.ObjectK
 	return out, nil
 }
 
-// sharedWith returns the part for an object that is in the inventories of the owner and of another one, and whether that is told.
+// sharedWith returns the part for an object that is in the inventories of the owner and of another one, and whether one of them takes it.
 func sharedWith(ctx context.Context, live client.Reader, owner client.ObjectKey, e inventory.Entry, other client.ObjectKey) (rollup.Part, bool, error) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(e.GroupVersionKind())
@@ -84,6 +84,6 @@ func sharedWith(ctx context.Context, live client.Reader, owner client.ObjectKey,
 	} else if by != other {
 		return rollup.Part{}, false, nil
 	}
-	reason, told := takenBy(owner, obj)
-	return rollup.Part{Object: nameOf(e.ID, obj), State: rollup.Progressing, Reason: reason}, told, nil
+	reason, taken := takenBy(owner, obj)
+	return rollup.Part{Object: nameOf(e.ID, obj), State: rollup.Progressing, Reason: reason}, taken, nil
 }

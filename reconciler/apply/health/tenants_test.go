@@ -62,9 +62,9 @@ func (denied) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ..
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, key.Name, errors.New("no"))
 }
 
-// TestWhatMayNotBeReadIsNotTold: an account that may not read an object does not learn
+// TestWhatMayNotBeReadIsNotReported: an account that may not read an object does not learn
 // whether it exists.
-func TestWhatMayNotBeReadIsNotTold(t *testing.T) {
+func TestWhatMayNotBeReadIsNotReported(t *testing.T) {
 	obj := object(t, secret)
 	for name, hub := range map[string]client.Client{
 		"it is there":     fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(obj, binding(t, obj)).Build(),

@@ -42,6 +42,8 @@ func unheeded(ctx context.Context, r *Reader, owner client.ObjectKey, entries []
 	isLazy := func(p policyv1alpha1.Policy) bool {
 		return p.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
 	}
+	// A policy of the owner's may be kept from a template by another one, and a Lazy one by itself, whoever applied it:
+	// without either there is nothing to read.
 	if len(own) == 0 && !slices.ContainsFunc(policies.policies, isLazy) {
 		return nil, nil
 	}
@@ -51,6 +53,7 @@ func unheeded(ctx context.Context, r *Reader, owner client.ObjectKey, entries []
 		if err != nil {
 			return nil, err
 		}
+		// The binding knows the version of the kind that is watched, which may be another one than the entry's.
 		key := templatestore.Key{GroupVersionKind: e.GroupVersionKind(), Namespace: e.ID.Namespace, Name: e.ID.Name}
 		if binding != nil {
 			key = bindings.TemplateOf(binding)

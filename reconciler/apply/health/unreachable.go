@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -47,11 +47,7 @@ func uncounted(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	text := strings.Join(names[:min(len(names), namedUncounted)], ", ")
-	if more := len(names) - namedUncounted; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("; not counting what was not heard of: %s (%s)", text, MaxUnreachableAnnotation)
+	return fmt.Sprintf("; not counting what was not heard of: %s (%s)", excerpt.Names(names, namedUncounted), MaxUnreachableAnnotation)
 }
 
 // passed returns the silent clusters that do not count, sorted. These are all silent ones, or none if they are more

@@ -43,7 +43,10 @@ func List(verdicts []Verdict, most int) string {
 	}
 	text := strings.Join(texts, "; ")
 	if more := len(verdicts) - most; more > 0 {
-		text += fmt.Sprintf("; and %d more objects", more)
+		text += fmt.Sprintf("; and %d more object", more)
+		if more > 1 {
+			text += "s"
+		}
 	}
 	return text
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Bequeath records in the status of a Kustomization that is about to be deleted what others take over of it, which kept returns, and
+// RecordTakenOver records in the status of a Kustomization that is about to be deleted what others take over of it, which kept returns, and
 // reports whether that is anything.
-func (k Store) Bequeath(ctx context.Context, key client.ObjectKey, kept func(ctx context.Context, ks *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error)) (bool, error) {
+func (k Store) RecordTakenOver(ctx context.Context, key client.ObjectKey, kept func(ctx context.Context, ks *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error)) (bool, error) {
 	ks, found, err := k.Read(ctx, key)
 	if err != nil || !found {
 		return false, err
@@ -26,5 +26,5 @@ func (k Store) Bequeath(ctx context.Context, key client.ObjectKey, kept func(ctx
 	}
 	after := ks.DeepCopy()
 	inventory.RecordUndecided(&after.Status, inventory.Sorted(stays))
-	return true, k.Publish(ctx, ks, after)
+	return true, k.PatchStatus(ctx, ks, after)
 }

@@ -51,8 +51,8 @@ func (k Store) Read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kus
 	return latest.DeepCopy(), true, nil
 }
 
-// Protect adds the finalizer, so that the loop can delete the objects before the Kustomization is gone.
-func (k Store) Protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
+// AddFinalizer adds the finalizer, so that the loop can delete the objects before the Kustomization is gone.
+func (k Store) AddFinalizer(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
 	before := ks.DeepCopy()
 	if !controllerutil.AddFinalizer(ks, kustomizev1.KustomizationFinalizer) {
 		return ks, nil
@@ -67,17 +67,17 @@ func (k Store) Protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kus
 // ErrChanged is returned for a status that was written by somebody else meanwhile.
 var ErrChanged = errors.New("the status has changed")
 
-// Publish writes the status of after by a patch, if it differs from that of before. If somebody else has written the
+// PatchStatus writes the status of after by a patch, if it differs from that of before. If somebody else has written the
 // status since before, it writes nothing and returns ErrChanged: a Kustomization that hands objects over has two
 // writers, itself and the one that deletes it, and a list in the status can only be replaced.
-func (k Store) Publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
+func (k Store) PatchStatus(ctx context.Context, before, after *kustomizev1.Kustomization) error {
 	if data, err := client.MergeFrom(before).Data(after); err != nil || string(data) == "{}" {
 		return err
 	}
 	// The run's own deadline must not keep its outcome from being written.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patchTimeout)
 	defer cancel()
-	err := k.publish(ctx, before, after)
+	err := k.patchStatus(ctx, before, after)
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
@@ -85,9 +85,9 @@ func (k Store) Publish(ctx context.Context, before, after *kustomizev1.Kustomiza
 	return nil
 }
 
-// publish writes the status of after to a Kustomization whose status is that of before. What else of it changes meanwhile,
+// patchStatus writes the status of after to a Kustomization whose status is that of before. What else of it changes meanwhile,
 // such as an annotation, does not matter.
-func (k Store) publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
+func (k Store) patchStatus(ctx context.Context, before, after *kustomizev1.Kustomization) error {
 	from, status := before, after.Status.DeepCopy()
 	for {
 		err := k.hub.Status().Patch(ctx, after, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
@@ -106,12 +106,12 @@ func (k Store) publish(ctx context.Context, before, after *kustomizev1.Kustomiza
 	}
 }
 
-// publishTimeout bounds one write of a status.
-const publishTimeout = 10 * time.Second
+// patchTimeout bounds one write of a status.
+const patchTimeout = 10 * time.Second
 
-// Endings is a predicate that passes every event. On a deletion it drops the own writes that are
+// ForgetDeleted is a predicate that passes every event. On a deletion it drops the own writes that are
 // kept of the object: else a Kustomization whose finalizer somebody removed would be read, and applied, again.
-func (k Store) Endings() predicate.Predicate {
+func (k Store) ForgetDeleted() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 		k.written.Gone(client.ObjectKeyFromObject(e.Object))
 		return true

@@ -33,7 +33,7 @@ func TestWhatIsGoneIsNotReadFromOwnWrites(t *testing.T) {
 	if !found() {
 		t.Error("what was just written is not there")
 	}
-	if !own.Endings().Delete(event.DeleteEvent{Object: ks}) {
+	if !own.ForgetDeleted().Delete(event.DeleteEvent{Object: ks}) {
 		t.Error("an end is not looked into")
 	}
 	if found() {
@@ -78,7 +78,7 @@ func TestPublish(t *testing.T) {
 			after := before.DeepCopy()
 			after.Status.History = meta.History{{Digest: "sha256:2"}}
 			own := New(hub, hub, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			err := own.Publish(t.Context(), before, after)
+			err := own.PatchStatus(t.Context(), before, after)
 			if errors.Is(err, ErrChanged) != tc.conflicts || err != nil && !tc.conflicts {
 				t.Errorf("it ended with %v", err)
 			}

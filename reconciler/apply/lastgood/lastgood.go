@@ -28,15 +28,15 @@ type Builder interface {
 	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
 }
 
-// Keeper corrects drift from last good revisions. Use New.
-type Keeper struct {
+// Restorer corrects drift from last good revisions. Use New.
+type Restorer struct {
 	builder Builder
 	applier *applier.Applier
 }
 
-// New returns a Keeper.
-func New(builder Builder, applier *applier.Applier) Keeper {
-	return Keeper{builder: builder, applier: applier}
+// New returns a Restorer.
+func New(builder Builder, applier *applier.Applier) Restorer {
+	return Restorer{builder: builder, applier: applier}
 }
 
 // Request asks to restore the last good revision of a Kustomization.
@@ -63,10 +63,10 @@ type Restored struct {
 
 // Restore applies the objects of a last good revision that have drifted. It leaves an object alone that
 // another Kustomization owns by now.
-func (k Keeper) Restore(ctx context.Context, req Request) (Restored, error) {
+func (r Restorer) Restore(ctx context.Context, req Request) (Restored, error) {
 	in := req.Build
 	in.Digest, in.Revision, in.Keep = req.Record.Artifact, req.Record.Revision, false
-	objects, err := k.builder.Build(ctx, in)
+	objects, err := r.builder.Build(ctx, in)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -78,11 +78,11 @@ func (k Keeper) Restore(ctx context.Context, req Request) (Restored, error) {
 		return Restored{}, err
 	}
 	owner := client.ObjectKeyFromObject(in.Kustomization)
-	seen, err := k.applier.Observe(ctx, owner, owned)
+	seen, err := r.applier.Observe(ctx, owner, owned)
 	if err != nil {
 		return Restored{}, err
 	}
-	plan, err := k.applier.Check(ctx, applier.Set{
+	plan, err := r.applier.Check(ctx, applier.Set{
 		Owner: owner, Objects: objects, Writer: req.As, Force: in.Kustomization.Spec.Force, Ignore: applier.IgnoreRules(in.Kustomization),
 	}, seen)
 	if err != nil {
@@ -90,7 +90,7 @@ func (k Keeper) Restore(ctx context.Context, req Request) (Restored, error) {
 	}
 	var out Restored
 	plan.Changes, out.Taken = ours(plan.Changes, owner, owned, req.Gone)
-	if _, err = k.applier.Apply(ctx, plan, seen, func(context.Context) error { return nil }); err != nil {
+	if _, err = r.applier.Apply(ctx, plan, seen, func(context.Context) error { return nil }); err != nil {
 		return out, fmt.Errorf("keep revision %s: %w", req.Record.Revision, err)
 	}
 	out.Changes = plan.Changes

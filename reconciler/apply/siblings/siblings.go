@@ -1,9 +1,9 @@
-// Package siblings knows which objects the Kustomizations of one source hold at one of its artifacts: an
-// object that left one of them may have moved to another.
+// Package siblings decides which Kustomization of a source an object belongs to, where a commit moves objects between them:
+// who takes over what leaves one of them, and which objects two of them hold at once.
 //
 // In go the results of builds, and Kustomizations as the control plane has them; out come the
-// siblings that hold given objects. A sibling whose objects are not known is built. It writes nothing, and
-// keeps only what can be built again.
+// siblings that hold given objects. Two that apply one object would overwrite each other at each interval, and both be ready. A
+// sibling whose objects are not known is built (Builds). It writes nothing, and keeps only what can be built again.
 package siblings
 
 import (
@@ -21,6 +21,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -125,7 +126,7 @@ type Answer struct {
 	// Taken are the objects of siblings that have applied the artifact: these have been taken over, even
 	// if their labels do not say so.
 	Taken map[inventory.ID]bool
-	// Unknown are the siblings of which it is not known what they want, sorted.
+	// Unknown are the siblings of which it is not known what they want, sorted: they cannot be built, and no parent drops them.
 	Unknown []client.ObjectKey
 }
 
@@ -143,6 +144,11 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 	for _, e := range q.Objects {
 		asked[e.ID] = true
 	}
+	known := map[client.ObjectKey][]*kustomizev1.Kustomization{}
+	parents := parents{known: known, failed: sets.New[client.ObjectKey](), children: sets.New[client.ObjectKey]()}
+	for _, ks := range list {
+		known[client.ObjectKeyFromObject(ks)] = append(known[client.ObjectKeyFromObject(ks)], ks)
+	}
 	for i := 0; i < len(list); i++ {
 		ks := list[i]
 		key := client.ObjectKeyFromObject(ks)
@@ -150,11 +156,17 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
+		if err != nil {
+			parents.failed.Insert(key)
+		}
 		if err != nil && (!ks.Spec.Suspend || key == client.ObjectKeyFromObject(q.Of)) {
 			out.Unknown = append(out.Unknown, key)
 		}
-		list = x.with(list, ks, wants.Children, q)
-		held := applied(ks, q.At)
+		for _, child := range wants.Children {
+			parents.children.Insert(client.ObjectKeyFromObject(child))
+		}
+		list = append(list, x.coming(known, ks, wants.Children, q)...)
+		entries := applied(ks, q.At)
 		for _, e := range wants.Entries {
 			if !asked[e.ID] {
 				continue
@@ -162,29 +174,31 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 			if _, other := out.Successors[e.ID]; !other {
 				out.Successors[e.ID] = key
 			}
-			out.Taken[e.ID] = out.Taken[e.ID] || held[e.ID]
+			out.Taken[e.ID] = out.Taken[e.ID] || entries[e.ID]
 		}
+	}
+	if q.At.Digest != "" { // else nobody knows what parents hold, only what they have applied
+		out.Unknown = parents.remaining(out.Unknown)
 	}
 	slices.SortFunc(out.Unknown, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
 	out.Unknown = slices.Compact(out.Unknown)
 	return out, nil
 }
 
-// with returns the siblings together with those that one of them is about to create or change. An existing sibling
-// stays in the list as it is, as the change may have to wait.
-func (x *Index) with(list []*kustomizev1.Kustomization, by *kustomizev1.Kustomization, children []*kustomizev1.Kustomization, q Query) []*kustomizev1.Kustomization {
+// coming returns the siblings that one of them is about to create or change, and adds them to those that are known, by name.
+// An existing sibling stays known as it is, as the change may have to wait.
+func (x *Index) coming(known map[client.ObjectKey][]*kustomizev1.Kustomization, by *kustomizev1.Kustomization, children []*kustomizev1.Kustomization, q Query) []*kustomizev1.Kustomization {
+	var out []*kustomizev1.Kustomization
 	// Without an artifact, or while the parent is suspended, nothing is created again.
 	anew := q.Of.DeletionTimestamp != nil && q.At.Digest != "" && !by.Spec.Suspend
 	for _, child := range children {
 		key := client.ObjectKeyFromObject(child)
-		same := func(ks *kustomizev1.Kustomization) bool {
-			return client.ObjectKeyFromObject(ks) == key && equality.Semantic.DeepEqual(ks.Spec, child.Spec)
-		}
-		if (anew || key != client.ObjectKeyFromObject(q.Of)) && x.Is(child, q.Of.Namespace, q.At) && !slices.ContainsFunc(list, same) {
-			list = append(list, child)
+		same := func(ks *kustomizev1.Kustomization) bool { return equality.Semantic.DeepEqual(ks.Spec, child.Spec) }
+		if (anew || key != client.ObjectKeyFromObject(q.Of)) && x.Is(child, q.Of.Namespace, q.At) && !slices.ContainsFunc(known[key], same) {
+			out, known[key] = append(out, child), append(known[key], child)
 		}
 	}
-	return list
+	return out
 }
 
 // siblings returns the siblings of q.Of, the oldest first.
@@ -200,10 +214,7 @@ func (x *Index) siblings(ctx context.Context, q Query) ([]*kustomizev1.Kustomiza
 			out = append(out, ks)
 		}
 	}
-	replaced := map[client.ObjectKey]bool{}
-	for _, key := range q.Going {
-		replaced[key] = true
-	}
+	replaced := going(all, q.Going)
 	for _, ks := range q.Upcoming {
 		replaced[client.ObjectKeyFromObject(ks)] = true
 		add(ks)
@@ -215,6 +226,40 @@ func (x *Index) siblings(ctx context.Context, q Query) ([]*kustomizev1.Kustomiza
 	}
 	slices.SortStableFunc(out, byAge)
 	return out, nil
+}
+
+// going returns these Kustomizations and those that go with them, which they have applied: an empty folder of one of
+// these leaves no doubt about what it wants. One that moves to another parent comes again with what that wants.
+func going(all []kustomizev1.Kustomization, first []client.ObjectKey) map[client.ObjectKey]bool {
+	byKey := make(map[client.ObjectKey]*kustomizev1.Kustomization, len(all))
+	for i := range all {
+		byKey[client.ObjectKeyFromObject(&all[i])] = &all[i]
+	}
+	out := make(map[client.ObjectKey]bool, len(first))
+	for next := slices.Clone(first); len(next) > 0; next = next[1:] {
+		key := next[0]
+		if out[key] {
+			continue
+		}
+		out[key] = true
+		ks := byKey[key]
+		if ks == nil || !inventory.Deletes(ks) {
+			continue
+		}
+		owned, err := inventory.Here(ks)
+		if err != nil {
+			continue // its own run reports that
+		}
+		for _, child := range KeysIn(owned) {
+			if byKey[child] == nil {
+				continue
+			}
+			if by, _ := inventory.OwnerOf(byKey[child]); by == key {
+				next = append(next, child)
+			}
+		}
+	}
+	return out
 }
 
 func list(ctx context.Context, hub client.Reader) ([]kustomizev1.Kustomization, error) {
@@ -310,17 +355,18 @@ type Shared struct {
 }
 
 // WantedBy reports whether the Kustomization that an object's labels name still wants it at
-// the artifact. One that cannot be built does not count, as it cannot be applied either.
-func (x *Index) WantedBy(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (bool, error) {
-	says, err := x.ask(ctx, of, at, id, owner)
+// the artifact, with the spec that upcoming ones give it, if they do. One that cannot be built does not count, as it cannot be applied
+// either.
+func (x *Index) WantedBy(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (bool, error) {
+	says, err := x.ask(ctx, of, at, id, owner, upcoming...)
 	return says == wanted, err
 }
 
 // GaveUp reports whether the Kustomization that an object's labels name is known not to want it any more at the
-// artifact: it is gone, or its build does not hold the object. One that is suspended, cannot be built, or has
-// another source has not given up anything.
-func (x *Index) GaveUp(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (bool, error) {
-	says, err := x.ask(ctx, of, at, id, owner)
+// artifact, with the spec that one of upcoming gives it: it is gone, or its build does not hold the object. One that is suspended, cannot be
+// built, or has another source has not given up anything.
+func (x *Index) GaveUp(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (bool, error) {
+	says, err := x.ask(ctx, of, at, id, owner, upcoming...)
 	return says == unwanted, err
 }
 
@@ -332,7 +378,7 @@ const (
 	unwanted
 )
 
-func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (answerFor, error) {
+func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (answerFor, error) {
 	ks := &kustomizev1.Kustomization{}
 	switch err := x.hub.Get(ctx, owner, ks); {
 	case apierrors.IsNotFound(err):
@@ -340,6 +386,10 @@ func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artif
 	case err != nil:
 		return 0, fmt.Errorf("read the Kustomization %s: %w", owner, err)
 	case !x.Is(ks, of.Namespace, at) || ks.Spec.Suspend:
+		return 0, nil
+	}
+	ks, changes := asUpcoming(ks, upcoming)
+	if changes && !x.Is(ks, of.Namespace, at) {
 		return 0, nil
 	}
 	wants, err := x.wants(ctx, ks, at)
@@ -356,8 +406,9 @@ func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artif
 }
 
 // Earlier returns those of the objects that a sibling wants at the artifact as well, if the sibling was learned
-// before this one. It builds nothing: of two that share an object, the one that is learned later notices.
-func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, objects []inventory.Entry) ([]Shared, error) {
+// before this one. It builds nothing but those that upcoming ones give another spec: of two that share an object, the one that is learned
+// later notices.
+func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, objects []inventory.Entry, upcoming ...*kustomizev1.Kustomization) ([]Shared, error) {
 	if len(objects) == 0 {
 		return nil, nil
 	}
@@ -375,7 +426,15 @@ func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at A
 		if err != nil || !x.Is(ks, of.Namespace, at) || ks.Spec.Suspend || !shared.of(ks, at) {
 			continue
 		}
-		for _, e := range shared.Entries {
+		entries := shared.Entries
+		if next, changes := asUpcoming(ks, upcoming); changes {
+			wants, err := x.Wants(ctx, next, at)
+			if err != nil {
+				return nil, err
+			}
+			entries = wants.Entries
+		}
+		for _, e := range entries {
 			if asked[e.ID] {
 				out = append(out, Shared{ID: e.ID, With: key})
 			}

@@ -155,6 +155,64 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 			}, Going: []client.ObjectKey{key("c")}},
 			want: siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("new")}}, built: []string{"b", "new"},
 		},
+		"what goes with it wants nothing, on each level": {
+			list: []*kustomizev1.Kustomization{named("c", 1, prunes, made("d")), named("d", 1, prunes, by("c"), made("e")), named("e", 1, by("d"))}, query: siblings.Query{Going: []client.ObjectKey{key("c")}},
+		},
+		"what it leaves behind may want it": {
+			list: []*kustomizev1.Kustomization{named("c", 1, prunes, made("d"), leavesOrphans), named("d", 1, by("c"))}, query: siblings.Query{Going: []client.ObjectKey{key("c")}},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"d"},
+		},
+		"what only has its labels, or is another one's by now, may want it": {
+			list:  []*kustomizev1.Kustomization{named("c", 1, prunes, made("e")), named("d", 1, by("c")), named("e", 1, by("d"))},
+			query: siblings.Query{Going: []client.ObjectKey{key("c")}},
+			want:  siblings.Answer{Unknown: []client.ObjectKey{key("d"), key("e")}}, built: []string{"d", "e"},
+		},
+		"what goes with it, but for another one that makes it, too, wants what that says": {
+			list: []*kustomizev1.Kustomization{named("b", 1), named("c", 1, prunes, made("d")), named("d", 1, by("c"))}, builds: map[string]string{"b": "+d", "d": "x"},
+			query: siblings.Query{Going: []client.ObjectKey{key("c")}},
+			want:  siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("d")}}, built: []string{"b", "d"},
+		},
+		"what its parent drops wants nothing, also if it cannot be built, and so does what goes with that": {
+			list:   []*kustomizev1.Kustomization{named("p", 1, prunes, made("d")), named("d", 2, prunes, by("p"), made("e")), named("e", 3, by("d"))},
+			builds: map[string]string{"p": "z"}, built: []string{"p", "d", "e"},
+		},
+		"what its parent drops may want it if the parent prunes nothing": {
+			list: []*kustomizev1.Kustomization{named("p", 1, made("d")), named("d", 2, by("p"))}, builds: map[string]string{"p": "z"},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"p", "d"},
+		},
+		"what its parent drops may want it if the parent is suspended": {
+			list: []*kustomizev1.Kustomization{named("p", 1, prunes, suspended, made("d")), named("d", 2, by("p"))}, builds: map[string]string{"p": "z"},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"p", "d"},
+		},
+		"what its parent drops may want it if that is told to be kept": {
+			list: []*kustomizev1.Kustomization{named("p", 1, prunes, made("d")), named("d", 2, by("p"), neverPruned)}, builds: map[string]string{"p": "z"},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"p", "d"},
+		},
+		"what its parent drops may want it if a label has that kept": {
+			list:   []*kustomizev1.Kustomization{named("p", 1, prunes, made("d")), named("d", 2, by("p"), func(ks *kustomizev1.Kustomization) { ks.Labels["kustomize.toolkit.fluxcd.io/reconcile"] = "Disabled" })},
+			builds: map[string]string{"p": "z"}, want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"p", "d"},
+		},
+		"without an artifact no parent drops anything": {
+			list:  []*kustomizev1.Kustomization{named("p", 1, prunes, ready("main@sha1:1", "z"), made("d")), named("d", 2, by("p"))},
+			query: siblings.Query{At: siblings.Artifact{Source: present.Source}},
+			want:  siblings.Answer{Unknown: []client.ObjectKey{key("d")}},
+		},
+		"what has another parent's labels alone may want it": {
+			list: []*kustomizev1.Kustomization{named("p", 1, prunes), named("d", 2, by("p"))}, builds: map[string]string{"p": "z"},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"p", "d"},
+		},
+		"what its parent drops and another one makes may want it": {
+			list: []*kustomizev1.Kustomization{named("p", 1, prunes, made("d")), named("q", 2), named("d", 3, by("p"))}, builds: map[string]string{"p": "z", "q": "+d"},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"p", "q", "d"},
+		},
+		"what stays with its parent may want it": {
+			list: []*kustomizev1.Kustomization{named("p", 1, prunes, made("d")), named("d", 2, by("p"))}, builds: map[string]string{"p": "+d"},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d")}}, built: []string{"p", "d", "d"},
+		},
+		"what a parent that cannot be built has may want it, and so may the parent": {
+			list: []*kustomizev1.Kustomization{named("p", 1, prunes, made("d")), named("d", 2, by("p"))},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("d"), key("p")}}, built: []string{"p", "d"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -189,6 +247,31 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 			}
 		})
 	}
+}
+
+// by is a change of one that another has applied.
+func by(owner string) func(*kustomizev1.Kustomization) {
+	return func(ks *kustomizev1.Kustomization) { ks.Labels = inventory.OwnerLabels(key(owner)) }
+}
+
+// made is a change of one that has applied others.
+func made(children ...string) func(*kustomizev1.Kustomization) {
+	return func(ks *kustomizev1.Kustomization) {
+		ks.Status.Inventory = &kustomizev1.ResourceInventory{}
+		for _, name := range children {
+			ks.Status.Inventory.Entries = append(ks.Status.Inventory.Entries, kustomizev1.ResourceRef{ID: "team_" + name + "_kustomize.toolkit.fluxcd.io_Kustomization", Version: "v1"})
+		}
+	}
+}
+
+func prunes(ks *kustomizev1.Kustomization) { ks.Spec.Prune = true }
+
+func neverPruned(ks *kustomizev1.Kustomization) {
+	ks.Annotations = map[string]string{"kustomize.toolkit.fluxcd.io/prune": "disabled"}
+}
+
+func leavesOrphans(ks *kustomizev1.Kustomization) {
+	ks.Spec.DeletionPolicy = kustomizev1.DeletionPolicyOrphan
 }
 
 // What was built, or learned, is not built again until the Kustomization or the artifact changes.
@@ -269,6 +352,9 @@ func TestWhatLeavesSplits(t *testing.T) {
 		"those of other namespaces are not named": {"a x", []client.ObjectKey{key("y"), key("z")}, "",
 			"ConfigMap/team/a changes hands: Kustomization of another namespace has yet to apply it; ConfigMap/team/x left this one and stays: nobody can tell whether " +
 				`Kustomization of another namespace wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x", or in a commit by the trailer Flotilla-Allow-Delete: configmap/team/x`, "shop"},
+		"two siblings cannot be built": {"x", []client.ObjectKey{key("y"), key("z")}, "",
+			"ConfigMap/team/x left this one and stays: nobody can tell whether " +
+				`Kustomizations team/y, team/z want it, as they cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x", or in a commit by the trailer Flotilla-Allow-Delete: configmap/team/x`, ""},
 		"one sibling cannot be built": {"a d e x", []client.ObjectKey{key("z")}, "d",
 			"ConfigMap/team/a, ConfigMap/team/e change hands: Kustomizations team/b, team/c have yet to apply them; ConfigMap/team/x left this one and stays: nobody can tell whether " +
 				`Kustomization team/z wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x", or in a commit by the trailer Flotilla-Allow-Delete: configmap/team/x`, ""},

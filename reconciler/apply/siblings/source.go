@@ -46,3 +46,21 @@ func (x *Index) Kept(ctx context.Context, of *kustomizev1.Kustomization, owned [
 	}
 	return out, err
 }
+
+// Held returns what all Kustomizations of a source have applied, those included that are about to go.
+func Held(ctx context.Context, hub client.Reader, source inventory.Source) ([]inventory.Entry, error) {
+	all, err := list(ctx, hub)
+	if err != nil {
+		return nil, err
+	}
+	var out []inventory.Entry
+	for i := range all {
+		if inventory.SourceOf(&all[i]) != source {
+			continue
+		}
+		if held, err := inventory.Read(all[i].Status.Inventory); err == nil { // a broken one is reported by its own run
+			out = append(out, held...)
+		}
+	}
+	return out, nil
+}

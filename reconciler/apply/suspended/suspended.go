@@ -27,14 +27,14 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
-	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
+	"github.com/flotilla-io/flotilla/reconciler/apply/termination"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Keeper keeps the status of suspended Kustomizations up to date. Use New. It is safe for use by several goroutines.
 type Keeper struct {
 	own    kustomizations.Store
-	finder remains.Finder
+	finder termination.Finder
 
 	mu    sync.Mutex
 	byKey map[client.ObjectKey]*watched
@@ -57,7 +57,7 @@ type edit struct {
 }
 
 // New returns a Keeper that watches no Kustomization.
-func New(own kustomizations.Store, finder remains.Finder) *Keeper {
+func New(own kustomizations.Store, finder termination.Finder) *Keeper {
 	return &Keeper{own: own, finder: finder, byKey: map[client.ObjectKey]*watched{}}
 }
 
@@ -109,8 +109,8 @@ func (k *Keeper) Keep(ctx context.Context, ks *kustomizev1.Kustomization) (recon
 	after := ks.DeepCopy()
 	inventory.RecordEdited(&after.Status, merge(inventory.EditedIn(ks.Status), edits, inventory.IDsOf(owned)))
 	var result reconcile.Result
-	if remains.Some(ks.Status) {
-		found, err := k.finder.Find(ctx, remains.Query{Of: ks, Owned: owned})
+	if termination.Some(ks.Status) {
+		found, err := k.finder.Find(ctx, termination.Query{Of: ks, Owned: owned})
 		if err != nil {
 			return result, err
 		}
@@ -120,7 +120,7 @@ func (k *Keeper) Keep(ctx context.Context, ks *kustomizev1.Kustomization) (recon
 		}
 		result.RequeueAfter = found.After()
 	}
-	if err := k.own.Publish(ctx, ks, after); err != nil {
+	if err := k.own.PatchStatus(ctx, ks, after); err != nil {
 		return reconcile.Result{}, err
 	}
 	k.drop(client.ObjectKeyFromObject(ks), edits)

@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
-	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
 	"github.com/flotilla-io/flotilla/reconciler/apply/suspended"
+	"github.com/flotilla-io/flotilla/reconciler/apply/termination"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -91,7 +91,7 @@ func newWorld(t *testing.T, change func(*kustomizev1.Kustomization), more ...cli
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(ks).WithObjects(append(more, ks)...).Build()
 	mapper := apimeta.NewDefaultRESTMapper([]schema.GroupVersion{{Version: "v1"}})
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, apimeta.RESTScopeNamespace)
-	w := &world{t: t, hub: hub, keeper: suspended.New(kustomizations.New(hub, hub, clock.RealClock{}), remains.New(nothing{}, hub, mapper))}
+	w := &world{t: t, hub: hub, keeper: suspended.New(kustomizations.New(hub, hub, clock.RealClock{}), termination.New(nothing{}, hub, mapper))}
 	w.keep()
 	return w
 }
@@ -187,10 +187,10 @@ func TestEdits(t *testing.T) {
 // gone.
 func TestWhatIsBeingDeletedMeanwhile(t *testing.T) {
 	id := inventory.ID{Namespace: "shop", Name: "old", GroupKind: schema.GroupKind{Kind: "ConfigMap"}}
-	held := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop, uid: u, deletionTimestamp: "2026-01-02T03:04:05Z", finalizers: [example.com/hold], labels: {kustomize.toolkit.fluxcd.io/name: web, kustomize.toolkit.fluxcd.io/namespace: team}}}`)
+	blocked := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop, uid: u, deletionTimestamp: "2026-01-02T03:04:05Z", finalizers: [example.com/hold], labels: {kustomize.toolkit.fluxcd.io/name: web, kustomize.toolkit.fluxcd.io/namespace: team}}}`)
 	w := newWorld(t, func(ks *kustomizev1.Kustomization) {
 		inventory.RecordTerminating(&ks.Status, []inventory.Terminating{{ID: id, UID: "u"}}, true)
-	}, held)
+	}, blocked)
 	const want = "Applied revision: 1; still being deleted: ConfigMap/shop/old (kept by its finalizers: example.com/hold)"
 	if got := w.kustomization().Status.Conditions[0].Message; got != want {
 		t.Errorf("Ready says %q, want %q", got, want)
@@ -198,8 +198,8 @@ func TestWhatIsBeingDeletedMeanwhile(t *testing.T) {
 	if after := w.keep(); after != 5*time.Second {
 		t.Errorf("looks again after %s, want 5s", after)
 	}
-	held.SetFinalizers(nil)
-	if err := w.hub.Update(t.Context(), held); err != nil {
+	blocked.SetFinalizers(nil)
+	if err := w.hub.Update(t.Context(), blocked); err != nil {
 		t.Fatal(err)
 	}
 	if after := w.keep(); after != 0 {

@@ -1,7 +1,10 @@
-// Package switchover decides when a revision has to replace another one as a whole, and waits until it has.
+// Package switchover decides which revisions clusters must see as a whole, and of which Kustomizations together: a commit may
+// move objects between two of them, or change a template in the one and a policy or an override for it in the other.
 //
-// In go what an apply changes and deletes; out come whether the changes depend on each other, and whether
-// the loops that propagate objects to clusters have seen all of them. It writes nothing.
+// In go what an apply writes, deletes and takes from others of its source, and Kustomizations as the control plane has them; out come
+// whether the changes depend on each other, the group that is switched with this Kustomization, and whether the loops that carry objects to
+// clusters have seen all of it. It writes nothing. That others of the group are waited for stands in the condition
+// Switching, for whoever leads next; since when is kept in memory, and begins anew after a restart.
 package switchover
 
 import (
@@ -18,20 +21,20 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // Switches keep loops that propagate objects from acting on a revision that is half written.
 type Switches interface {
 	// Begin announces that a Kustomization is about to be switched to another revision.
-	Begin(owner client.ObjectKey)
+	Begin(owner client.ObjectKey, of revisiongate.Extent)
 	// End announces that the switch is done, or will not happen. leaving is what left the Kustomization and is
 	// not deleted yet.
 	End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry)
 	// Join has what a Kustomization wrote count no sooner than what those of the others wrote that are being switched.
 	Join(owner client.ObjectKey, others []client.ObjectKey)
 	// Unseen returns those of the versions that whoever carries objects has not seen yet.
-	Unseen(ctx context.Context, versions []switching.Version) ([]switching.Version, error)
+	Unseen(ctx context.Context, versions []revisiongate.Version) ([]revisiongate.Version, error)
 }
 
 // Needed reports whether a switch is needed: whether other loops, which see changes one by one, could act on a state
@@ -107,20 +110,20 @@ func isRule(kind schema.GroupKind) bool {
 
 // Written returns the versions that other loops have to see of an apply: of what it wrote and deleted, and,
 // if an earlier run began the switch, of all objects, as that run may have written them.
-func Written(changes []applier.Change, deleted []inventory.Entry, seen applier.Observed, resumed bool) []switching.Version {
-	var out []switching.Version
+func Written(changes []applier.Change, deleted []inventory.Entry, seen applier.Observed, resumed bool) []revisiongate.Version {
+	var out []revisiongate.Version
 	for _, c := range changes {
 		version := c.Version
 		if stands := seen[inventory.IDOf(c.Desired)]; version == "" && resumed && stands != nil {
 			version = stands.GetResourceVersion()
 		}
 		if version != "" {
-			out = append(out, switching.Version{GroupVersionKind: c.Desired.GroupVersionKind(), ObjectKey: client.ObjectKeyFromObject(c.Desired), ResourceVersion: version})
+			out = append(out, revisiongate.Version{GroupVersionKind: c.Desired.GroupVersionKind(), ObjectKey: client.ObjectKeyFromObject(c.Desired), ResourceVersion: version})
 		}
 	}
 	for _, e := range deleted {
 		if was := seen[e.ID]; was != nil {
-			out = append(out, switching.Version{GroupVersionKind: was.GroupVersionKind(), ObjectKey: client.ObjectKeyFromObject(was), UID: was.GetUID(), Gone: true})
+			out = append(out, revisiongate.Version{GroupVersionKind: was.GroupVersionKind(), ObjectKey: client.ObjectKeyFromObject(was), UID: was.GetUID(), Gone: true})
 		}
 	}
 	return out
@@ -135,7 +138,7 @@ const (
 
 // Await waits until the loops that propagate objects have seen what was written. If that takes too long, the
 // error is of class loop.ClassWaiting and names an object that they have not seen.
-func Await(ctx context.Context, of Switches, written []switching.Version) error {
+func Await(ctx context.Context, of Switches, written []revisiongate.Version) error {
 	unseen := written
 	err := wait.PollUntilContextTimeout(ctx, seenPoll, seenTimeout, true, func(ctx context.Context) (bool, error) {
 		var err error

@@ -58,8 +58,8 @@ type Target struct {
 	Applier *applier.Applier
 }
 
-// Outside reports whether it is not the control plane.
-func (t Target) Outside() bool { return t.Place != inventory.Place{} }
+// Remote reports whether it is not the control plane.
+func (t Target) Remote() bool { return t.Place != inventory.Place{} }
 
 // Explain returns an error of what was done in the cluster, of the same class, with the name of the cluster. What the server says
 // is never taken for advice of our own.
@@ -94,7 +94,7 @@ type Targets struct {
 
 // New returns Targets whose servers the dialer reaches. The options are for their Appliers.
 func New(scheme *runtime.Scheme, dialer egress.Dialer, options applier.Options) *Targets {
-	options.Outside = true
+	options.Remote = true
 	return &Targets{scheme: scheme, dialer: dialer, applier: options, kept: map[identity]*connection{}}
 }
 

@@ -2,7 +2,7 @@
 //
 // In go the Secret of the keys, or a Kustomization with the message of its condition; out come texts, or what keeps the
 // files from being decrypted. Flux has one reason for all of that, BuildFailed, which its clients read, so that the words
-// tell them apart. It never reads an object, and never names anything out of a message.
+// distinguish them. It never reads an object, and never names anything out of a message.
 package undecrypted
 
 import (

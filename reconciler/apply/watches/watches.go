@@ -1,7 +1,9 @@
-// Package watches has the watches that start runs of Kustomizations.
+// Package watches decides which change of which object starts a run of which Kustomization.
 //
-// In goes what keeps track of runs; out comes a controller's builder that watches Kustomizations, their sources, and what else
-// concerns them. It reads what wakes reads, and writes nothing.
+// In go events of Kustomizations, their sources, bindings, clusters, objects that others delete, and of what a Kustomization
+// refers to (ConfigMaps, Secrets) or waits for (kinds, namespaces, rights); out come the requests for these runs, and which
+// of them need a full one. ConfigMaps and Secrets are watched by metadata alone, and only with Flux's label for that,
+// as all of them would be too many: their contents are never in this process because of it. It reads caches, and writes nothing.
 package watches
 
 import (
@@ -17,25 +19,22 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/apply/awaited"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
-	"github.com/flotilla-io/flotilla/reconciler/apply/references"
 	"github.com/flotilla-io/flotilla/reconciler/apply/suspended"
-	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Deps are what the watches tell.
+// Deps are what the watches call.
 type Deps struct {
 	// Hub reads from the cache.
 	Hub client.Client
 	// States are what is known of runs.
-	States wakes.States
+	States States
 	// Suspended keeps the statuses of suspended Kustomizations.
 	Suspended *suspended.Keeper
 	// Templates reports which templates others delete; nil for none.
-	Templates wakes.Templates
+	Templates Templates
 	Clock     clock.PassiveClock
 	// Own let the events of Kustomizations pass.
 	Own []predicate.Predicate
@@ -46,34 +45,34 @@ func Of(ctx context.Context, mgr ctrl.Manager, deps Deps) (*builder.Builder, err
 	if err := dependencies.Index(ctx, mgr); err != nil {
 		return nil, err
 	}
-	wake := wakes.Wakes{Hub: deps.Hub, States: deps.States}
-	gone := &wakes.Deletions{Wakes: wake, Scheme: deps.Hub.Scheme(), Suspended: deps.Suspended}
+	mapper := MapFuncs{Hub: deps.Hub, States: deps.States}
+	gone := &Deletions{MapFuncs: mapper, Scheme: deps.Hub.Scheme(), Suspended: deps.Suspended}
 	if deps.Templates != nil {
 		deps.Templates.Listen(templatestore.Listener{Changed: gone.Changed})
 	}
-	if err := references.Watch(mgr, gone.Referred); err != nil {
+	if err := watchReferences(mgr, gone.Referred); err != nil {
 		return nil, err
 	}
-	if err := wake.WatchClusters(mgr, &gone.Inbox, deps.Clock); err != nil {
+	if err := mapper.WatchClusters(mgr, &gone.Inbox, deps.Clock); err != nil {
 		return nil, err
 	}
-	if err := awaited.New(wake, &gone.Inbox).Register(mgr); err != nil {
+	if err := NewPrerequisites(mapper, &gone.Inbox).Register(mgr); err != nil {
 		return nil, err
 	}
 	loop := ctrl.NewControllerManagedBy(mgr)
-	for _, kind := range wakes.Kinds() {
+	for _, kind := range Kinds() {
 		loop.Watches(kind, gone.OfKind())
 	}
 	for _, kind := range origins.Kinds() {
-		loop.Watches(kind.New(), handler.EnqueueRequestsFromMapFunc(wake.UsersOf), builder.WithPredicates(wakes.NewArtifact()))
+		loop.Watches(kind.New(), handler.EnqueueRequestsFromMapFunc(mapper.UsersOf), builder.WithPredicates(NewArtifact()))
 	}
 	return loop.
-		For(&kustomizev1.Kustomization{}, builder.WithPredicates(append(deps.Own, wakes.Asked())...)).
-		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.Dependents), builder.WithPredicates(dependencies.Changed())).
-		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.Siblings), builder.WithPredicates(dependencies.MovedOn())).
-		Watches(&kustomizev1.Kustomization{}, wake.WhenKustomizationChanges(), builder.WithPredicates(dependencies.MovedOn())).
+		For(&kustomizev1.Kustomization{}, builder.WithPredicates(append(deps.Own, Asked())...)).
+		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(mapper.Dependents), builder.WithPredicates(dependencies.Changed())).
+		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(mapper.Siblings), builder.WithPredicates(dependencies.MovedOn())).
+		Watches(&kustomizev1.Kustomization{}, mapper.WhenKustomizationChanges(), builder.WithPredicates(dependencies.MovedOn())).
 		WatchesRawSource(&gone.Inbox).
-		Watches(&clusterv1alpha1.Cluster{}, wake.WhenClaimsStay()).
-		Watches(&workv1alpha2.ResourceBinding{}, wake.WhenBindingChanges()).
-		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.WhenBindingChanges()), nil
+		Watches(&clusterv1alpha1.Cluster{}, mapper.WhenClaimsStay()).
+		Watches(&workv1alpha2.ResourceBinding{}, mapper.WhenBindingChanges()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, mapper.WhenBindingChanges()), nil
 }

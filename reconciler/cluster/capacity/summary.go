@@ -71,7 +71,7 @@ func (s *Summary) Totals() Totals {
 func addUp(all, pods []any, models []clusterv1alpha1.ResourceModel) Totals {
 	count := &clusterv1alpha1.NodeSummary{}
 	allocatable, allocating, allocated := corev1.ResourceList{}, amounts{}, amounts{}
-	held := map[string]amounts{} // by node
+	requested := map[string]amounts{} // by node
 	free := map[string]corev1.ResourceList{}
 	for _, obj := range all {
 		node, ok := obj.(*nodeOffer)
@@ -84,7 +84,7 @@ func addUp(all, pods []any, models []clusterv1alpha1.ResourceModel) Totals {
 		}
 		add(allocatable, node.offer)
 		if len(models) > 0 {
-			free[node.ObjectMeta.Name], held[node.ObjectMeta.Name] = node.offer.DeepCopy(), amounts{}
+			free[node.ObjectMeta.Name], requested[node.ObjectMeta.Name] = node.offer.DeepCopy(), amounts{}
 		}
 	}
 	for _, obj := range pods {
@@ -94,12 +94,12 @@ func addUp(all, pods []any, models []clusterv1alpha1.ResourceModel) Totals {
 			allocating.add(pod.Requests)
 		default:
 			allocated.add(pod.Requests)
-			if on, counted := held[pod.Node]; counted {
+			if on, counted := requested[pod.Node]; counted {
 				on.add(pod.Requests)
 			}
 		}
 	}
-	for name, on := range held {
+	for name, on := range requested {
 		take(free[name], on.list())
 	}
 	return Totals{Nodes: count, Models: models, Resources: &clusterv1alpha1.ResourceSummary{

@@ -203,25 +203,33 @@ func (r retirement) waits(ctx context.Context, child client.ObjectKey, parent *k
 
 var kustomizations = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 
-// parent returns the Kustomization that applied the one that a CommitStatus is about, nil for none, and
-// whether it still holds that.
+// parent returns the Kustomization that applied the one that a CommitStatus is about, or, where that goes too, the next one
+// above, which knows the commit that retires both; nil for none. It also returns whether that still holds the one below it.
 func (r retirement) parent(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (*kustomizev1.Kustomization, bool, error) {
-	namespace, name, named := strings.Cut(cs.Annotations[gitopsv1alpha1.ParentAnnotation], "/")
-	if !named || cs.Spec.KustomizationRef == nil {
+	if cs.Spec.KustomizationRef == nil {
 		return nil, false, nil
 	}
-	parent := &kustomizev1.Kustomization{}
-	if err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, parent); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			return nil, false, fmt.Errorf("read the Kustomization that applied %s: %w", cs.Spec.KustomizationRef.Name, err)
+	below := client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.KustomizationRef.Name}
+	for rest := cs.Annotations[gitopsv1alpha1.ParentAnnotation]; rest != ""; {
+		var named string
+		named, rest, _ = strings.Cut(rest, ",")
+		namespace, name, _ := strings.Cut(named, "/")
+		key, parent := client.ObjectKey{Namespace: namespace, Name: name}, &kustomizev1.Kustomization{}
+		err := r.hub.Get(ctx, key, parent)
+		if apierrors.IsNotFound(err) || err == nil && parent.DeletionTimestamp != nil && rest != "" {
+			below = key
+			continue
 		}
-		return nil, false, nil
+		if err != nil {
+			return nil, false, fmt.Errorf("read the Kustomization %s, below which %s was: %w", key, below, err)
+		}
+		owned, err := inventory.Here(parent)
+		if err != nil {
+			return nil, false, nil // its own loop reports that
+		}
+		return parent, slices.ContainsFunc(owned, func(e inventory.Entry) bool {
+			return e.ID.GroupKind == kustomizations && e.ID.Namespace == below.Namespace && e.ID.Name == below.Name
+		}), nil
 	}
-	owned, err := inventory.Here(parent)
-	if err != nil {
-		return nil, false, nil // its own loop reports that
-	}
-	return parent, slices.ContainsFunc(owned, func(e inventory.Entry) bool {
-		return e.ID.GroupKind == kustomizations && e.ID.Namespace == cs.Namespace && e.ID.Name == cs.Spec.KustomizationRef.Name
-	}), nil
+	return nil, false, nil
 }

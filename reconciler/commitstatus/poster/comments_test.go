@@ -158,8 +158,8 @@ func TestACommitThatNoPullRequestBrought(t *testing.T) {
 	w.expect("the next commit", w.runs("team", "fleet"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "2", Seen: 2, Writes: 1})
 }
 
-// TestWhatTheCommentOfTheSourceTells: a Kustomization has no comment of its own, and nothing is asked for it.
-func TestWhatTheCommentOfTheSourceTells(t *testing.T) {
+// TestWhatTheCommentOfTheSourceSays: a Kustomization has no comment of its own, and nothing is asked for it.
+func TestWhatTheCommentOfTheSourceSays(t *testing.T) {
 	w := newTenants(t, Options{}, "team")
 	w.commenting()
 	w.reports("team", "web", 1, "a")

@@ -17,8 +17,8 @@ func (u unreachable) send(context.Context, *gitopsv1alpha1.CommitStatus, *postin
 	return u.err
 }
 
-// TestWhatAProviderHasOfSecretsIsNotTold: it is in the condition of the CommitStatus otherwise.
-func TestWhatAProviderHasOfSecretsIsNotTold(t *testing.T) {
+// TestWhatAProviderHasOfSecretsIsNotReported: it is in the condition of the CommitStatus otherwise.
+func TestWhatAProviderHasOfSecretsIsNotReported(t *testing.T) {
 	provider := &notificationv1beta3.Provider{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}},
 		Spec:       notificationv1beta3.ProviderSpec{Address: "https://canary7f3a9.invalid/org/repo"},

@@ -33,7 +33,7 @@ import (
 
 // Options tune the loop. The zero value of a field stands for its default.
 type Options struct {
-	// Secrets knows what may not be told of a Provider.
+	// Secrets knows what must not be shown of a Provider.
 	Secrets *inherited.Known
 	// Metrics is where the loop counts; nil counts for nobody.
 	Metrics prometheus.Registerer
@@ -46,7 +46,7 @@ type Options struct {
 	FirstPause, LastPause time.Duration
 	// Concurrent is how many forges are posted to at a time, one less at most of one
 	// namespace; default 5, at least 2.
-	Concurrent int
+	Workers int
 	// Egress opens connections. Its zero value reaches public addresses only.
 	Egress egress.Dialer
 	// Remains has the end of a Kustomization that a commit retires wait until clusters have removed what it
@@ -80,10 +80,10 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 	if opts.LastPause <= 0 {
 		opts.LastPause = 5 * time.Minute
 	}
-	if opts.Concurrent <= 0 {
-		opts.Concurrent = 5
+	if opts.Workers <= 0 {
+		opts.Workers = 5
 	}
-	opts.Concurrent = queue.Workers(opts.Concurrent)
+	opts.Workers = queue.Workers(opts.Workers)
 	if opts.Connect == nil {
 		opts.Connect = connectForge(opts.Egress)
 	}
@@ -92,7 +92,7 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 		hub: hub, opts: opts,
 		breakers:    breakers,
 		counts:      newCounts(opts.Metrics, opts.Clock, breakers),
-		connections: &connections{hub: hub, live: live, connect: opts.Connect, secrets: opts.Secrets, egress: opts.Egress, byKey: map[client.ObjectKey]connection{}},
+		connections: newConnections(hub, live, opts),
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 	}
 }
@@ -103,7 +103,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("commitstatus-poster").
 		For(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, r.endings())).
 		Watches(&notificationv1beta3.Provider{}, handler.EnqueueRequestsFromMapFunc(r.unsyncedOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}, changedOnly)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: queue.ByNamespace(r.opts.Concurrent)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: queue.ByNamespace(r.opts.Workers)}).
 		Complete(r)
 }
 
@@ -179,7 +179,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	before, found := r.written.Latest(s.key, cached, err == nil)
 	if !found || before.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(before, gitopsv1alpha1.CommitStatusFinalizer) {
-		r.connections.forget(s.key)
+		r.connections.kept.Forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
 	s.before, s.status, s.route = before, before.DeepCopy(), routeOf(before)

@@ -182,9 +182,9 @@ func TestAForgeThatTenantsShare(t *testing.T) {
 	w.expect("the other", w.runs("quiet", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "b", Seen: 1, Writes: 1})
 }
 
-// TestNewsThatWaitsForTheForge: what was not posted to the forge does not count as synced,
+// TestAStatusThatWaitsForTheForge: what was not posted to the forge does not count as synced,
 // and saying so takes one write; none if it can be posted at once.
-func TestNewsThatWaitsForTheForge(t *testing.T) {
+func TestAStatusThatWaitsForTheForge(t *testing.T) {
 	w := newTenants(t, Options{}, "team")
 	w.reports("team", "web", 1, "a")
 	w.expect("told at once", w.runs("team", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "a", Seen: 1, Writes: 1})
@@ -276,6 +276,7 @@ func TestWhatEndsIsClosed(t *testing.T) {
 		limited  bool
 		later    bool   // than the longest wait
 		parent   string // what the one that applied the Kustomization attempted last; "holds": that holds it
+		between  string // are gone, between that and the Kustomization
 		says     string
 		want     string
 		gone     bool
@@ -284,6 +285,10 @@ func TestWhatEndsIsClosed(t *testing.T) {
 		"one that has ended":  {state: gitopsv1alpha1.CommitSuccess, provider: true, want: "team success", gone: true},
 		"the commit retires it": {
 			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), gone: true,
+			want: "team pending, team success", says: "retired by this commit: what it applied is removed, or stays by its policy, or is applied by others",
+		},
+		"the commit retires it, and the one that applied it": {
+			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), between: "team/gone,", gone: true,
 			want: "team pending, team success", says: "retired by this commit: what it applied is removed, or stays by its policy, or is applied by others",
 		},
 		"the commit retires it, which has failed as its folder is gone": {
@@ -313,6 +318,7 @@ func TestWhatEndsIsClosed(t *testing.T) {
 			cs.Spec.State, cs.Finalizers = tc.state, []string{gitopsv1alpha1.CommitStatusFinalizer}
 			if tc.parent != "" {
 				w.parent(cs, tc.parent)
+				cs.Annotations[gitopsv1alpha1.ParentAnnotation] = tc.between + cs.Annotations[gitopsv1alpha1.ParentAnnotation]
 			}
 			if err := w.hub.Update(t.Context(), cs); err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/comment"
+	"github.com/flotilla-io/flotilla/reconciler/providers"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -34,7 +35,7 @@ type statusSender struct{ to forge.Poster }
 
 func (s statusSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *posting) error {
 	return s.to.Post(ctx, forge.Status{
-		Commit: what.Commit, State: states[what.State], Context: cs.Spec.Context, TargetURL: cs.Spec.TargetURL, Description: what.Description,
+		Commit: what.Commit, State: providers.StateOf(what.State), Context: cs.Spec.Context, TargetURL: cs.Spec.TargetURL, Description: what.Description,
 	})
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
+	"github.com/flotilla-io/flotilla/reconciler/execution/deletionrecheck"
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 // Options tune the loop.
 type Options struct {
 	// Answers asks clusters whether they are there; nil: what is stored is believed.
-	Answers lastcopy.Answers
+	Answers deletionrecheck.Answers
 	// Hold returns why nothing may be changed in a cluster; nil, and a nil answer, mean that there is no hold.
 	Hold func(cluster string) *hubclaim.Hold
 	// Clock is the time; nil means the machine's.
@@ -48,7 +48,7 @@ type Options struct {
 // Reconciler answers the questions of agents. Use New.
 type Reconciler struct {
 	hub    client.Client
-	judge  *lastcopy.Judge
+	judge  *deletionrecheck.Judge
 	events loop.Recorder
 	opts   Options
 
@@ -69,7 +69,7 @@ func New(hub client.Client, events loop.Recorder, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	judge := lastcopy.New(hub, lastcopy.Options{Bindings: true, Answers: o.Answers, Clock: o.Clock})
+	judge := deletionrecheck.New(hub, deletionrecheck.Options{Bindings: true, Answers: o.Answers, Clock: o.Clock})
 	return &Reconciler{hub: hub, judge: judge, events: events, opts: o, open: map[client.ObjectKey]question{}}
 }
 
@@ -100,7 +100,7 @@ func (r *Reconciler) concerns(obj client.Object) bool {
 
 // unanswered returns the question of a Work that has no answer yet; empty if there is none.
 func unanswered(work *workv1alpha1.Work) string {
-	asks := lastcopy.Question(work)
+	asks := deletionrecheck.Question(work)
 	if asks == work.Annotations[workv1alpha2.RemovalConfirmedAnnotation] {
 		return ""
 	}
@@ -117,7 +117,7 @@ type state struct {
 
 // Reconcile answers the question of one Work, if its copy may go.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	return loop.Result(loop.Run(ctx, &state{key: req.NamespacedName}, r.read, r.weigh, r.answer))
+	return loop.Result(loop.Run(ctx, &state{key: req.NamespacedName}, r.read, r.evaluate, r.answer))
 }
 
 // read reads the question and the cluster. It ends the pass if there is none, or if no agent has asked.
@@ -151,16 +151,16 @@ func (r *Reconciler) asked(key client.ObjectKey, id string) question {
 	return r.open[key]
 }
 
-// weigh ends the pass while the copy has to stay.
-func (r *Reconciler) weigh(ctx context.Context, s *state) (loop.Next, error) {
+// evaluate ends the pass while the copy has to stay.
+func (r *Reconciler) evaluate(ctx context.Context, s *state) (loop.Next, error) {
 	if r.opts.Hold != nil && r.opts.Hold(s.cluster.Name) != nil {
 		return loop.Next{Done: true, After: heldFor}, nil
 	}
 	err := r.judge.Lacks(ctx, s.work, s.cluster, s.question.since)
 	switch {
-	case lastcopy.Is(err):
+	case deletionrecheck.Is(err):
 		r.report(ctx, s, err)
-	case err != nil && !lastcopy.Waits(err):
+	case err != nil && !deletionrecheck.Waits(err):
 		return loop.Next{}, err
 	}
 	return loop.Next{Done: err != nil, After: again(err)}, nil
@@ -170,7 +170,7 @@ func again(err error) time.Duration {
 	if err == nil {
 		return 0
 	}
-	return lastcopy.Again(err)
+	return deletionrecheck.Again(err)
 }
 
 // report emits the event that a copy stays, once for each question.

@@ -22,7 +22,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
-	"github.com/flotilla-io/flotilla/reconciler/execution/lastcopy"
+	"github.com/flotilla-io/flotilla/reconciler/execution/deletionrecheck"
 )
 
 // hub is a control plane with "web", which is placed in east and leaves west, whose agent asks. Second 100 is now.
@@ -111,7 +111,7 @@ func (h *hub) work() *workv1alpha1.Work {
 func (h *hub) asks(question string) {
 	h.t.Helper()
 	w := h.work()
-	w.Status.Conditions = append(w.Status.Conditions[:1], metav1.Condition{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: lastcopy.Reason, Message: question})
+	w.Status.Conditions = append(w.Status.Conditions[:1], metav1.Condition{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: deletionrecheck.Reason, Message: question})
 	if err := h.client.Status().Update(h.t.Context(), w); err != nil {
 		h.t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func (h *hub) ails(health workv1alpha1.ResourceHealth) {
 }
 
 // looks runs the loop once.
-func (h *hub) looks() {
+func (h *hub) reconcile() {
 	h.t.Helper()
 	result, err := h.loop.Reconcile(h.t.Context(), reconcile.Request{NamespacedName: key})
 	if err != nil {
@@ -150,39 +150,39 @@ func TestAnswers(t *testing.T) {
 		happens func(h *hub)
 		want    []string
 	}{
-		"the other cluster answers": {func(h *hub) { h.answers = time.Unix(100, 0); h.looks(); h.looks() }, []string{"answers"}},
+		"the other cluster answers": {func(h *hub) { h.answers = time.Unix(100, 0); h.reconcile(); h.reconcile() }, []string{"answers"}},
 		"it answers after a while": {func(h *hub) {
 			h.answers = time.Unix(99, 0)
-			h.looks()
+			h.reconcile()
 			h.clock.SetTime(time.Unix(103, 0))
 			h.answers = time.Unix(101, 0)
-			h.looks()
+			h.reconcile()
 		}, []string{"again in 300ms", "answers"}},
 		"what it answered before the control plane started is not believed": {func(h *hub) {
-			h.looks()
+			h.reconcile()
 			h.clock.SetTime(time.Unix(103, 0))
 			h.answers = time.Unix(101, 0)
 			h.starts()
-			h.looks()
+			h.reconcile()
 		}, []string{"again in 300ms", "again in 300ms"}},
 		"the copy there is unhealthy, and gets well": {func(h *hub) {
 			h.answers = time.Unix(100, 0)
 			h.ails(workv1alpha1.ResourceUnhealthy)
-			h.looks()
-			h.looks()
+			h.reconcile()
+			h.reconcile()
 			h.ails(workv1alpha1.ResourceHealthy)
-			h.looks()
+			h.reconcile()
 		}, []string{stays, "again in 5s", "again in 5s", "answers"}},
 		"the agent was away once more": {func(h *hub) {
 			h.answers = time.Unix(100, 0)
-			h.looks()
+			h.reconcile()
 			h.clock.SetTime(time.Unix(110, 0))
 			h.asks("at 2")
-			h.looks()
+			h.reconcile()
 			h.answers = time.Unix(110, 0)
-			h.looks()
+			h.reconcile()
 		}, []string{"answers", "again in 300ms", "answers"}},
-		"nothing may be removed there, as the store was set back": {func(h *hub) { h.answers = time.Unix(100, 0); h.held = true; h.looks() }, []string{"again in 30s"}},
+		"nothing may be removed there, as the store was set back": {func(h *hub) { h.answers = time.Unix(100, 0); h.held = true; h.reconcile() }, []string{"again in 30s"}},
 		"the cluster is in push mode by now": {func(h *hub) {
 			c := &clusterv1alpha1.Cluster{}
 			if err := h.client.Get(h.t.Context(), client.ObjectKey{Name: "west"}, c); err != nil {
@@ -193,22 +193,22 @@ func TestAnswers(t *testing.T) {
 				h.t.Fatal(err)
 			}
 			h.answers = time.Unix(100, 0)
-			h.looks()
+			h.reconcile()
 		}, nil},
 		"the template is deleted": {func(h *hub) {
 			if err := h.client.Delete(h.t.Context(), &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}); err != nil {
 				h.t.Fatal(err)
 			}
-			h.looks()
+			h.reconcile()
 		}, []string{"answers"}},
 		"the Work is gone": {func(h *hub) {
-			h.looks()
+			h.reconcile()
 			w := h.work()
 			w.Finalizers = nil
 			if err := h.client.Update(h.t.Context(), w); err != nil {
 				h.t.Fatal(err)
 			}
-			h.looks()
+			h.reconcile()
 			if len(h.loop.open) > 0 {
 				h.did = append(h.did, fmt.Sprint(h.loop.open))
 			}
@@ -221,7 +221,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if slices.Contains(h.did, "answers") {
-				if w := h.work(); w.Annotations[workv1alpha2.RemovalConfirmedAnnotation] != lastcopy.Question(w) {
+				if w := h.work(); w.Annotations[workv1alpha2.RemovalConfirmedAnnotation] != deletionrecheck.Question(w) {
 					t.Errorf("the answer is %q", w.Annotations)
 				}
 			}
@@ -235,12 +235,12 @@ func TestOrdinaryRemovalsAreNotLookedAt(t *testing.T) {
 	asking, quiet := h.work(), h.work()
 	quiet.Status.Conditions = quiet.Status.Conditions[:1]
 	got := []bool{h.loop.concerns(quiet), h.loop.concerns(asking)}
-	h.looks()
+	h.reconcile()
 	got = append(got, h.loop.concerns(quiet))
 	h.answers = time.Unix(100, 0)
-	h.looks()
+	h.reconcile()
 	got = append(got, h.loop.concerns(h.work()))
-	h.looks()
+	h.reconcile()
 	got = append(got, h.loop.concerns(h.work()))
 	if diff := cmp.Diff([]bool{false, true, true, true, false}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -95,7 +95,7 @@ type Inspector struct {
 	cluster  string
 	retainer Retainer
 	pauses   Pauses
-	recorder loop.Recorder
+	events   loop.Recorder
 	count    *Counter
 
 	mu   sync.Mutex
@@ -109,8 +109,8 @@ type finding struct {
 }
 
 // New returns an Inspector of a cluster that has seen nothing.
-func New(cluster string, retainer Retainer, pauses Pauses, recorder loop.Recorder, count *Counter) *Inspector {
-	return &Inspector{cluster: cluster, retainer: retainer, pauses: pauses, recorder: recorder, count: count, seen: map[client.ObjectKey]map[int]finding{}}
+func New(cluster string, retainer Retainer, pauses Pauses, events loop.Recorder, count *Counter) *Inspector {
+	return &Inspector{cluster: cluster, retainer: retainer, pauses: pauses, events: events, count: count, seen: map[client.ObjectKey]map[int]finding{}}
 }
 
 // Inspect returns what differs in an object whose drift is only reported; nil for
@@ -184,9 +184,9 @@ func (i *Inspector) Report(work *workv1alpha1.Work, m *manifest.Manifest, d *Dri
 		return
 	}
 	message := excerpt.Message("Cluster "+i.cluster+": "+d.Text, mostEvent)
-	i.recorder.Event(work, corev1.EventTypeWarning, reason, message)
+	i.events.Event(work, corev1.EventTypeWarning, reason, message)
 	if template := m.Template(work); template != nil {
-		i.recorder.Event(template, corev1.EventTypeWarning, reason, message)
+		i.events.Event(template, corev1.EventTypeWarning, reason, message)
 	}
 }
 

@@ -74,7 +74,7 @@ func (c *Cache) Leftovers(work *workv1alpha1.Work, asked []Manifest) []Manifest 
 		}
 	}
 	for i := range work.Status.ManifestStatuses {
-		add(Formerly(&work.Status.ManifestStatuses[i].Identifier))
+		add(formerly(&work.Status.ManifestStatuses[i].Identifier))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,8 +47,8 @@ func Parse(ordinal int, raw []byte) Manifest {
 	return m
 }
 
-// Formerly returns the manifest that an entry of a Work's status was about.
-func Formerly(id *workv1alpha1.ResourceIdentifier) Manifest {
+// formerly returns the manifest that an entry of a Work's status was about.
+func formerly(id *workv1alpha1.ResourceIdentifier) Manifest {
 	return Manifest{
 		Ordinal: id.Ordinal,
 		GVK:     schema.GroupVersionKind{Group: id.Group, Version: id.Version, Kind: id.Kind},
@@ -101,7 +101,7 @@ func (m *Manifest) Identifier() workv1alpha1.ResourceIdentifier {
 // what was applied is then about that one.
 func (m *Manifest) Replaces(work *workv1alpha1.Work) bool {
 	return slices.ContainsFunc(work.Status.ManifestStatuses, func(s workv1alpha1.ManifestStatus) bool {
-		return s.Identifier.Ordinal == m.Ordinal && !m.Same(Formerly(&s.Identifier))
+		return s.Identifier.Ordinal == m.Ordinal && !m.Same(formerly(&s.Identifier))
 	})
 }
 

@@ -29,7 +29,7 @@ import (
 const (
 	// defaultPatience is how long a workload may not be ready before its Pods are looked at, and the first pause after that:
 	// most are ready sooner.
-	defaultPatience = 30 * time.Second
+	defaultDelay = 30 * time.Second
 	// longestPause is how long the pause before they are looked at again can be.
 	longestPause = 10 * time.Minute
 	// mostPods is how many Pods of a workload are looked at.
@@ -65,12 +65,12 @@ type Object struct {
 
 // Symptoms are what the Pods of a cluster's workloads say. Use New. It is safe for use by several goroutines.
 type Symptoms struct {
-	clock    clock.PassiveClock
-	patience time.Duration
-	rate     *rate.Limiter
-	places   chan struct{}
-	mu       sync.Mutex
-	cases    map[client.ObjectKey]*illness
+	clock  clock.PassiveClock
+	delay  time.Duration
+	rate   *rate.Limiter
+	places chan struct{}
+	mu     sync.Mutex
+	cases  map[client.ObjectKey]*illness
 }
 
 // illness is a workload that is not ready. Its Work is reconciled by one goroutine at a time.
@@ -85,8 +85,8 @@ type illness struct {
 
 // New returns Symptoms of which nothing is known yet. Patience is how long a workload may not be ready before its Pods are
 // looked at; zero means 30 s.
-func New(clock clock.PassiveClock, patience time.Duration) *Symptoms {
-	return &Symptoms{clock: clock, patience: cmp.Or(patience, defaultPatience), rate: rate.NewLimiter(perSecond, 1), places: make(chan struct{}, mostAtOnce), cases: map[client.ObjectKey]*illness{}}
+func New(clock clock.PassiveClock, delay time.Duration) *Symptoms {
+	return &Symptoms{clock: clock, delay: cmp.Or(delay, defaultDelay), rate: rate.NewLimiter(perSecond, 1), places: make(chan struct{}, mostAtOnce), cases: map[client.ObjectKey]*illness{}}
 }
 
 // Forget drops what is kept of a Work.
@@ -140,9 +140,9 @@ func (s *Symptoms) of(ctx context.Context, member Member, work *workv1alpha1.Wor
 		return ill.found, wait
 	}
 	defer func() { <-s.places }()
-	ill.pause = min(max(s.patience, 2*ill.pause), longestPause)
+	ill.pause = min(max(s.delay, 2*ill.pause), longestPause)
 	ill.due = now.Add(ill.pause)
-	found, err := look(ctx, member, manifest, pods)
+	found, err := inspect(ctx, member, manifest, pods)
 	switch {
 	case err != nil:
 		log.FromContext(ctx).V(1).Info("The Pods of a workload that is not ready were not read", "reason", err.Error())
@@ -177,7 +177,7 @@ func (s *Symptoms) illness(work *workv1alpha1.Work, uid types.UID) *illness {
 	if ill := s.cases[key]; ill != nil && ill.uid == uid && ill.generation == work.Generation {
 		return ill
 	}
-	ill := &illness{uid: uid, generation: work.Generation, due: s.clock.Now().Add(s.patience)}
+	ill := &illness{uid: uid, generation: work.Generation, due: s.clock.Now().Add(s.delay)}
 	if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkPodsReady); c != nil && c.ObservedGeneration == work.Generation {
 		ill.found = symptom.Symptom{Reason: c.Reason, Text: c.Message}
 	}
@@ -185,22 +185,22 @@ func (s *Symptoms) illness(work *workv1alpha1.Work, uid types.UID) *illness {
 	return ill
 }
 
-// look asks the member for the Pods of a workload, and returns what they say, or why there are too few. Of one that holds text of a Secret only
+// inspect asks the member for the Pods of a workload, and returns what they say, or why there are too few. Of one that holds text of a Secret only
 // the reason is repeated.
-func look(ctx context.Context, member Member, manifest *unstructured.Unstructured, pods symptom.Selection) (symptom.Symptom, error) {
+func inspect(ctx context.Context, member Member, manifest *unstructured.Unstructured, pods symptom.Selection) (symptom.Symptom, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	list, err := member.Pods(ctx, manifest.GetNamespace(), metav1.ListOptions{LabelSelector: pods.Labels, FieldSelector: pods.Fields, Limit: mostPods})
 	if err != nil {
 		return symptom.Symptom{}, err
 	}
-	found := symptom.Told(symptom.Latest(pods.Own(list)))
+	found := symptom.Public(symptom.Latest(pods.Own(list)))
 	if found.Reason == "" && manifest.GetKind() != "Deployment" { // whose status says why there are too few
 		warnings, err := member.Warnings(ctx, manifest.GetNamespace(), pods.UID)
 		if err != nil {
 			return symptom.Symptom{}, err
 		}
-		found = symptom.ToldByMaker(warnings, pods.UID)
+		found = symptom.PublicByMaker(warnings, pods.UID)
 	}
 	if found.Reason != "" && manifest.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != "" {
 		found.Text = found.Reason

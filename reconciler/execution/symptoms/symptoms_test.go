@@ -128,14 +128,14 @@ func TestWhenItAsks(t *testing.T) {
 		member.asked = nil
 		step.work.Status = *status.DeepCopy()
 		again := all.Report(t.Context(), member, step.work, []Object{step.object}, status)
-		if diff := cmp.Diff([]any{step.asked, step.says, step.again}, []any{member.asked, said(status), again}); diff != "" {
+		if diff := cmp.Diff([]any{step.asked, step.says, step.again}, []any{member.asked, podsReady(status), again}); diff != "" {
 			t.Fatalf("%s (-want +got):\n%s", step.what, diff)
 		}
 	}
 }
 
 // said is the condition in a status.
-func said(status *workv1alpha1.WorkStatus) string {
+func podsReady(status *workv1alpha1.WorkStatus) string {
 	for _, c := range status.Conditions {
 		if c.Type == workv1alpha1.WorkPodsReady && c.Status == metav1.ConditionFalse {
 			return fmt.Sprintf("%d: %s: %s", c.ObservedGeneration, c.Reason, c.Message)
@@ -193,7 +193,7 @@ func TestWhatItSays(t *testing.T) {
 				all.Report(t.Context(), &ward{pods: tc.pods}, work(1), []Object{tc.object}, status)
 				clock.SetTime(clock.Now().Add(30 * time.Second))
 			}
-			if diff := cmp.Diff(tc.want, said(status)); diff != "" {
+			if diff := cmp.Diff(tc.want, podsReady(status)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -241,7 +241,7 @@ func TestNoPodsAtAll(t *testing.T) {
 				all.Report(t.Context(), member, work(1), []Object{tc.object}, status)
 				clock.SetTime(clock.Now().Add(30 * time.Second))
 			}
-			if diff := cmp.Diff(tc.want, said(status)); diff != "" || len(member.about) != tc.asked {
+			if diff := cmp.Diff(tc.want, podsReady(status)); diff != "" || len(member.about) != tc.asked {
 				t.Errorf("asked about %q (-want +got):\n%s", member.about, diff)
 			}
 		})
@@ -314,7 +314,7 @@ func TestAThousandHealthyOnesCostNothing(t *testing.T) {
 // for all else.
 func TestAThousandThatFailAtOnce(t *testing.T) {
 	clock, member := clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), &ward{pods: []corev1.Pod{waiting("ErrImagePull", "no such image: a:1")}}
-	all, due, told := New(clock, 0), map[string]time.Time{}, map[string]bool{}
+	all, due, reported := New(clock, 0), map[string]time.Time{}, map[string]bool{}
 	for i := range 1000 {
 		due[fmt.Sprint("web-", i)] = clock.Now()
 	}
@@ -328,12 +328,12 @@ func TestAThousandThatFailAtOnce(t *testing.T) {
 			w, status := work(1), &workv1alpha1.WorkStatus{}
 			w.Name = name
 			due[name] = clock.Now().Add(all.Report(t.Context(), member, w, []Object{deployment(unhealthy)}, status))
-			told[name] = told[name] || said(status) != ""
+			reported[name] = reported[name] || podsReady(status) != ""
 		}
 		most = max(most, len(member.asked))
 		clock.SetTime(clock.Now().Add(time.Second))
 	}
-	if most > 11 || len(told) != 1000 || slices.Contains(slices.Collect(maps.Values(told)), false) {
+	if most > 11 || len(reported) != 1000 || slices.Contains(slices.Collect(maps.Values(reported)), false) {
 		t.Errorf("%d lists in a second", most)
 	}
 }

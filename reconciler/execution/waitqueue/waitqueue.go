@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
+	"github.com/flotilla-io/flotilla/reconciler/execution/impersonation"
 )
 
 // What Works wait for.
@@ -48,7 +48,7 @@ type Cause struct {
 	Object types.NamespacedName
 	Owner  client.ObjectKey
 	// Lack is set for OnRights.
-	Lack acting.Lack
+	Lack impersonation.Lack
 }
 
 // SafetyNet is after how long a Work that waits for an event is reconciled in any case.

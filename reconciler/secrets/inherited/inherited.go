@@ -1,8 +1,8 @@
-// Package inherited keeps out of what is told what Kustomizations put into other Kustomizations, sources and the like.
+// Package inherited keeps out of conditions and Events what Kustomizations put into other Kustomizations, sources and the like.
 //
 // In go the values of Secrets that each Kustomization knows, and objects that one of them has applied; out come their words without
 // those values. Of an object that says that text of a Secret is in it, whose Kustomization has not run yet in this process, none of
-// the texts in its spec and annotations is told. The package reads and writes no object, but for the words that pass through it.
+// the texts in its spec and annotations is shown. The package reads and writes no object, but for the words that pass through it.
 package inherited
 
 import (
@@ -36,7 +36,7 @@ func (k *Known) Learn(ks client.Object, values *secrets.Values) {
 		k.by[client.ObjectKeyFromObject(ks)] = values
 		k.mu.Unlock()
 	}
-	if !Holds(ks) {
+	if !contains(ks) {
 		values.Doubt(nil)
 		return
 	}
@@ -58,8 +58,8 @@ func (k *Known) Forget(key client.ObjectKey) {
 	}
 }
 
-// Holds reports whether text of a Secret is in an object, as its annotation says.
-func Holds(obj client.Object) bool {
+// contains reports whether text of a Secret is in an object, as its annotation says.
+func contains(obj client.Object) bool {
 	return obj.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != ""
 }
 
@@ -76,7 +76,7 @@ func (k *Known) from(obj client.Object) *secrets.Values {
 
 // Hide returns a text about an object without what the object got of Secrets; plain is what stays.
 func (k *Known) Hide(obj client.Object, text string, plain ...string) string {
-	if !Holds(obj) {
+	if !contains(obj) {
 		return text
 	}
 	from := k.from(obj)
@@ -105,7 +105,7 @@ func (k *Known) Clean(obj client.Object, err error) error {
 	return &clean{err, text}
 }
 
-// clean is an error in words that may be told.
+// clean is an error in words that may be shown.
 type clean struct {
 	error
 	text string
@@ -120,7 +120,7 @@ func (c *clean) Unwrap() error { return c.error }
 // words are texts that guard nothing: names of kinds, groups, types and protocols.
 var words = regexp.MustCompile(`^(https?|oci|ssh|git|true|false|main|master|latest|default|generic|semver|branch|invalid|value|path|test|replace|remove|\d+|(\d+(h|m|s|ms))+|(apps/|batch/)?v\d+((alpha|beta)\d+)?|[a-z0-9.-]+\.(toolkit\.fluxcd\.io|karmada\.io|flotilla\.io)(/v\w+)?|GitRepository|OCIRepository|Kustomization|ConfigMap|Secret|Deployment|StatefulSet|DaemonSet|Service|Namespace)$`)
 
-// parts are what a text is made of. A name, an address or an expression may be told in parts.
+// parts are what a text is made of. A name, an address or an expression may be shown in parts.
 var parts = regexp.MustCompile(`[^\s/:@?&=,;()'"\[\]{}|<>]+`)
 
 // names are what those are made of.
@@ -129,7 +129,7 @@ var names = regexp.MustCompile(`\w+`)
 // least is how long a part is at least that is taken for a value.
 const least = 4
 
-// texts returns every text that may be told of an object, in which a value may be.
+// texts returns every text that may be shown of an object, in which a value may be.
 func texts(obj client.Object) []string {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

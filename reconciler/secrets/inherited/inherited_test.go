@@ -42,8 +42,8 @@ func kustomization(edit func(*kustomizev1.Kustomization)) client.Object {
 	return out
 }
 
-// TestNoKindTellsTheValue: whether the Kustomization that put it there has run in this process or not.
-func TestNoKindTellsTheValue(t *testing.T) {
+// TestNoKindShowsTheValue: whether the Kustomization that put it there has run in this process or not.
+func TestNoKindShowsTheValue(t *testing.T) {
 	cases := map[string]struct {
 		obj  client.Object
 		says string // a word that the text has
@@ -138,9 +138,9 @@ func TestClean(t *testing.T) {
 	}
 }
 
-type told struct{ message string }
+type lastEvent struct{ message string }
 
-func (t *told) Event(_ runtime.Object, _, _, message string) { t.message = message }
+func (t *lastEvent) Event(_ runtime.Object, _, _, message string) { t.message = message }
 
 // written takes what is written to a status.
 type written struct {
@@ -165,7 +165,7 @@ func TestEventsAndConditions(t *testing.T) {
 	known := inherited.New()
 	source := &sourcev1.GitRepository{ObjectMeta: applied("apps"), Spec: sourcev1.GitRepositorySpec{URL: "http://" + canary + ".invalid/x.git"}}
 	source.Status.Artifact = &meta.Artifact{Revision: canary + "@sha1:abc"}
-	var event told
+	var event lastEvent
 	known.Recorder(&event).Event(source, "Warning", "GitOperationFailed", "look up "+canary+".invalid at "+canary+"@sha1:abc")
 	if event.message != "look up *** at "+canary+"@sha1:abc" {
 		t.Errorf("the Event says %s", event.message)

@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -54,9 +55,7 @@ func problemOf(key templatestore.Key, message string, at time.Time) Problem {
 	if message == "" {
 		return Problem{}
 	}
-	if len(message) > longest {
-		message = strings.ToValidUTF8(message[:longest-len("…")], "") + "…"
-	}
+	message = excerpt.Bytes(message, longest)
 	return Problem{Object: key.Kind + " " + strings.TrimPrefix(key.Namespace+"/"+key.Name, "/"), Message: message, At: at}
 }
 

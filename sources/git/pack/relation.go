@@ -46,3 +46,42 @@ func (p *Pack) Relation(before, now plumbing.Hash, depth int) (lineage.Relation,
 	}
 	return lineage.Aside, nil
 }
+
+// ErrCut means that a history goes on before what was transferred of it.
+var ErrCut = errors.New("the history goes on")
+
+// Bounds returns the commits that were not transferred and from which one comes, where the commits of up to that many
+// generations were that another one does not have. It is the commit itself if that was not transferred. Errors: ErrCut,
+// wire.ErrMalformed.
+func (p *Pack) Bounds(now plumbing.Hash, depth int) ([]plumbing.Hash, error) {
+	var out []plumbing.Hash
+	seen := map[plumbing.Hash]bool{now: true}
+	for generation, next := 1, []plumbing.Hash{now}; len(next) > 0; generation++ {
+		this := next
+		next = nil
+		for _, hash := range this {
+			encoded, err := p.Object(hash)
+			if errors.Is(err, plumbing.ErrObjectNotFound) {
+				out = append(out, hash)
+				continue
+			}
+			var commit object.Commit
+			if err == nil {
+				err = commit.Decode(encoded)
+			}
+			switch {
+			case err != nil:
+				return nil, errPack
+			case generation >= depth && len(commit.ParentHashes) > 0:
+				return nil, ErrCut
+			}
+			for _, parent := range commit.ParentHashes {
+				if !seen[parent] {
+					seen[parent] = true
+					next = append(next, parent)
+				}
+			}
+		}
+	}
+	return out, nil
+}

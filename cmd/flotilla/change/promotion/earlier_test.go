@@ -129,7 +129,7 @@ func TestAPromotionThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 				if err := next.Carry(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff([]string{"Deployment web overwrite", "ConfigMap settings overwrite", "PropagationPolicy web-7fd7ff5bf5"}, held(t, hub)); diff != "" {
+				if diff := cmp.Diff([]string{"Deployment web overwrite", "ConfigMap settings overwrite", "PropagationPolicy web-7fd7ff5bf5"}, contents(t, hub)); diff != "" {
 					t.Errorf("the hub holds (-want +got):\n%s", diff)
 				}
 			})

@@ -59,7 +59,7 @@ func TestUndoRemovesWhatWasMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, held(t, hub)); diff != "" {
+			if diff := cmp.Diff(tc.want, contents(t, hub)); diff != "" {
 				t.Errorf("the hub holds (-want +got):\n%s", diff)
 			}
 			var kept []string
@@ -208,7 +208,7 @@ func TestAnUndoThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 				t.Fatalf("after it was cut off at step %d: %v", step, err)
 			}
 		}
-		if diff := cmp.Diff([]string{"ConfigMap settings "}, held(t, hub)); diff != "" {
+		if diff := cmp.Diff([]string{"ConfigMap settings "}, contents(t, hub)); diff != "" {
 			t.Errorf("after it was cut off at step %d the hub holds (-want +got):\n%s", step, diff)
 		}
 		bindings, works := &workv1alpha2.ResourceBindingList{}, &workv1alpha1.WorkList{}
@@ -240,9 +240,9 @@ func TestAnUndoThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotWriteInTheMemberIsToldWhatIsLeft: the object is given back all the
+// TestWhoMayNotWriteInTheMemberSeesWhatIsLeft: the object is given back all the
 // same.
-func TestWhoMayNotWriteInTheMemberIsToldWhatIsLeft(t *testing.T) {
+func TestWhoMayNotWriteInTheMemberSeesWhatIsLeft(t *testing.T) {
 	writes, from := 0, 1<<20
 	hub, member := carriedPair(&writes, &from)
 	forbidden := interceptor.NewClient(member.(client.WithWatch), interceptor.Funcs{

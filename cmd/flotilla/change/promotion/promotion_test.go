@@ -70,7 +70,7 @@ func options(hub, member client.Client) promotion.Options {
 }
 
 // held lists what the hub holds of a promotion.
-func held(t *testing.T, hub client.Client) []string {
+func contents(t *testing.T, hub client.Client) []string {
 	t.Helper()
 	out := []string{}
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ConfigMapList{}, &policyv1alpha1.PropagationPolicyList{}} {
@@ -173,7 +173,7 @@ func TestCarry(t *testing.T) {
 			if first != "PropagationPolicy" {
 				t.Errorf("%s was made first: another policy could take it", first)
 			}
-			if diff := cmp.Diff(tc.held, held(t, hub)); diff != "" {
+			if diff := cmp.Diff(tc.held, contents(t, hub)); diff != "" {
 				t.Errorf("the hub holds (-want +got):\n%s", diff)
 			}
 		})
@@ -381,7 +381,7 @@ func TestUndoGoesOn(t *testing.T) {
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: workv1alpha2.ExecutionNamespace("east"), Name: workv1alpha2.WorkName("Deployment", "web", "shop"),
 	}}
-	marked := deployment(func(d *appsv1.Deployment) { d.Labels = map[string]string{workv1alpha2.ManagedByKarmadaLabel: "true"} })
+	labelled := deployment(func(d *appsv1.Deployment) { d.Labels = map[string]string{workv1alpha2.ManagedByKarmadaLabel: "true"} })
 	cases := map[string]struct {
 		hub  []client.Object
 		live *appsv1.Deployment
@@ -389,8 +389,8 @@ func TestUndoGoesOn(t *testing.T) {
 		held []string
 	}{
 		"all has gone":                  {live: deployment(nil), held: []string{}},
-		"the cluster has not let it go": {hub: []client.Object{work}, live: marked, held: []string{"PropagationPolicy web-7fd7ff5bf5"}, says: late},
-		"the mark is still there":       {live: marked, held: []string{"PropagationPolicy web-7fd7ff5bf5"}, says: late},
+		"the cluster has not let it go": {hub: []client.Object{work}, live: labelled, held: []string{"PropagationPolicy web-7fd7ff5bf5"}, says: late},
+		"the mark is still there":       {live: labelled, held: []string{"PropagationPolicy web-7fd7ff5bf5"}, says: late},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -404,7 +404,7 @@ func TestUndoGoesOn(t *testing.T) {
 			if err == nil && (returned.Policy != "PropagationPolicy shop/web-7fd7ff5bf5" || !cmp.Equal(returned.Objects, []promotion.Object{web})) {
 				t.Errorf("gave back %+v", returned)
 			}
-			if diff := cmp.Diff(tc.held, held(t, hub)); diff != "" {
+			if diff := cmp.Diff(tc.held, contents(t, hub)); diff != "" {
 				t.Errorf("the hub holds (-want +got):\n%s", diff)
 			}
 		})

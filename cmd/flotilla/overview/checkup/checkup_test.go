@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +104,7 @@ func TestExamine(t *testing.T) {
 	far := "see whether it is up: flotilla describe cluster mars"
 	want := found("ErrImagePull: no such image (1 of 1 Pod)", "east: FailedScheduling: no node has room (1 of 1 Pod)", "cluster mars did not answer just now", "east: ErrImagePull: no such image (1 of 1 Pod)")
 	want.Problems[2].Next = far
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(situation.Fleet{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for path, n := range requests() {

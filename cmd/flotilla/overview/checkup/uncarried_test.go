@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +48,7 @@ func TestAdvise(t *testing.T) {
 	}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(account, bound("web-deployment"), bound("web-pod")).Build()
 	checkup.Advise(t.Context(), hub, &got)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(situation.Fleet{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -16,19 +16,19 @@ import (
 func TestTheCommitOfAnArtifact(t *testing.T) {
 	const digest, commit = "latest@sha256:abc", "main@sha1:9f2c8c1d"
 	unknown := &lineage.Commit{Revision: digest, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
-	said := &lineage.Commit{Revision: commit, Unknown: "so says the artifact, of which author and subject are not known: git show 9f2c8c1d"}
+	stated := &lineage.Commit{Revision: commit, Unknown: "so says the artifact, of which author and subject are not known: git show 9f2c8c1d"}
 	signed := map[string]string{"org.opencontainers.image.revision": commit, "revision": digest, "gitops.flotilla.io/artifact-signing-key": "SHA256:k", "gitops.flotilla.io/artifact-signer": "ann.pub"}
-	vouched := &lineage.Commit{Revision: commit, Unknown: said.Unknown, Signed: "artifact signed by the key ann.pub (SHA256:k)"}
+	vouched := &lineage.Commit{Revision: commit, Unknown: stated.Unknown, Signed: "artifact signed by the key ann.pub (SHA256:k)"}
 	for name, tc := range map[string]struct {
 		revision, origin string
 		metadata         map[string]string
 		applied, fetched *lineage.Commit
 	}{
 		"it says nothing":  {digest, "", nil, unknown, unknown},
-		"it says a commit": {digest, commit, map[string]string{"org.opencontainers.image.revision": commit}, said, said},
+		"it says a commit": {digest, commit, map[string]string{"org.opencontainers.image.revision": commit}, stated, stated},
 		"it is signed":     {digest, commit, signed, vouched, vouched},
 		"the source has another one by now": {"latest@sha256:old", commit, map[string]string{"org.opencontainers.image.revision": commit},
-			&lineage.Commit{Revision: "latest@sha256:old", Unknown: unknown.Unknown}, said},
+			&lineage.Commit{Revision: "latest@sha256:old", Unknown: unknown.Unknown}, stated},
 	} {
 		source := &sourcev1.OCIRepository{Status: sourcev1.OCIRepositoryStatus{Artifact: &meta.Artifact{Revision: digest, Metadata: tc.metadata}}}
 		ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{LastAppliedRevision: digest, LastAppliedOriginRevision: tc.origin}}

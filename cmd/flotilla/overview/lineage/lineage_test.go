@@ -152,3 +152,16 @@ func TestTree(t *testing.T) {
 	golden(t, "tree-ascii.txt", draw(root, true))
 	golden(t, "tree-compact.txt", draw(root.Compact(), false))
 }
+
+// TestATraceOfNotes: what is gone has notes alone, each after one empty line.
+func TestATraceOfNotes(t *testing.T) {
+	var out strings.Builder
+	trace := lineage.Trace{Object: lineage.Object{Kind: "Deployment", Namespace: "shop", Name: "web"}, Notes: []string{"It is gone.", "So is its Kustomization."}}
+	if err := trace.Text(&out, lineage.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Deployment shop/web\n\nIt is gone.\n\nSo is its Kustomization.\n"
+	if out.String() != want {
+		t.Errorf("it says %q, want %q", out.String(), want)
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/explain/moved"
+	"github.com/flotilla-io/flotilla/policies/explain/lastmove"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
@@ -27,7 +27,7 @@ func Placed(b workv1alpha2.Binding, below []Node) string {
 	}
 	text := strings.Join(out, ", ")
 	record, _ := placement.RecordOf(b)
-	if past := moved.Text(record.LastMove, b.BindingSpec(), inClusters(below), time.Time{}); past != "" {
+	if past := lastmove.Text(record.LastMove, b.BindingSpec(), inClusters(below), time.Time{}); past != "" {
 		text += "; moved " + past
 	}
 	return text

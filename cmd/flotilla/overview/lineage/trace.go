@@ -94,7 +94,7 @@ type File struct {
 	// LastChange is the applied commit that last changed the file; nil if there is no clone of the
 	// repository to read it from.
 	LastChange *Commit `json:"lastChange,omitempty"`
-	// Included is where the file is included from; nil if it is of the source itself, as far as that can be told.
+	// Included is where the file is included from; nil if it is of the source itself, as far as that is known.
 	Included *Included `json:"included,omitempty"`
 	// Submodule is where the file is from, if that is a submodule; nil otherwise, and if it is not known.
 	Submodule *Submodule `json:"submodule,omitempty"`
@@ -173,7 +173,7 @@ func (t Trace) Text(w io.Writer, opts TextOptions) error {
 	if t.Object.APIVersion != "" {
 		title += " (" + t.Object.APIVersion + ")"
 	}
-	fmt.Fprintf(&out, "%s\n\n", strings.Join(screen.Wrap(title, opts.Width), "\n"))
+	fmt.Fprintf(&out, "%s\n", strings.Join(screen.Wrap(title, opts.Width), "\n"))
 	t.way(&out, opts.Width)
 	t.clusters(&out, opts.Width)
 	for _, note := range t.Notes {
@@ -186,6 +186,9 @@ func (t Trace) Text(w io.Writer, opts TextOptions) error {
 // way writes the lines from the repository to the placement.
 func (t Trace) way(out *strings.Builder, width int) {
 	lines := t.lines()
+	if len(lines) > 0 {
+		out.WriteString("\n")
+	}
 	titles := 0
 	for _, line := range lines {
 		titles = max(titles, len(line.title))

@@ -10,23 +10,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/excerpt"
-	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/finalization"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // deletes matches the revision, and what was deleted, in the message of an Event about an applied revision, and of one about the end
 // of a Kustomization.
-var deletes = regexp.MustCompile(`^(?:Applied revision: |Removed what had left revision |` + regexp.QuoteMeta(endings.DeletedWith) + `)(\S+?):? .*\b\d+ deleted: ([^;)]+)`)
+var deletes = regexp.MustCompile(`^(?:Applied revision: |Removed what had left revision |` + regexp.QuoteMeta(finalization.DeletedWith) + `)(\S+?)[:;]? .*\b\d+ deleted: ([^;)]+)`)
 
 // removed says who removed an object, by Events of Kustomizations, the latest first. Of a Kustomization it says, too, what became of
 // what it had applied.
-func removed(told []*corev1.Event, id inventory.ID) []string {
-	out := culprits(told, id)
+func removed(events []*corev1.Event, id inventory.ID) []string {
+	out := culprits(events, id)
 	if id != inventory.OfKustomization(own(id)) {
 		return out
 	}
-	for _, e := range told {
-		ends := strings.HasPrefix(e.Message, endings.DeletedWith) || strings.HasPrefix(e.Message, endings.HandedOver)
+	for _, e := range events {
+		ends := strings.HasPrefix(e.Message, finalization.DeletedWith) || strings.HasPrefix(e.Message, finalization.HandedOver)
 		if says := "Its Event: " + excerpt.Line(e.Message) + "."; ends && of(e) == own(id) && !slices.Contains(out, says) {
 			out = append(out, says)
 		}
@@ -39,17 +39,17 @@ const mostCulprits = 5
 
 // culprits says with which revision an object was removed, or with which Kustomization, and then of that. Events name only the first few
 // objects that were removed.
-func culprits(told []*corev1.Event, id inventory.ID) []string {
+func culprits(events []*corev1.Event, id inventory.ID) []string {
 	var out []string
 	subject, object := "It", "it"
 	for len(out) < mostCulprits {
-		i := slices.IndexFunc(told, func(e *corev1.Event) bool { _, removes := removal(e.Message, id); return removes })
+		i := slices.IndexFunc(events, func(e *corev1.Event) bool { _, removes := removal(e.Message, id); return removes })
 		if i < 0 {
 			break
 		}
-		by := of(told[i])
-		revision, _ := removal(told[i].Message, id)
-		if !strings.HasPrefix(told[i].Message, endings.DeletedWith) {
+		by := of(events[i])
+		revision, _ := removal(events[i].Message, id)
+		if !strings.HasPrefix(events[i].Message, finalization.DeletedWith) {
 			return append(out, fmt.Sprintf("Kustomization %s removed %s with revision %s.", by, object, revision))
 		}
 		if id == inventory.OfKustomization(by) {

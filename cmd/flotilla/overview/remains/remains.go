@@ -15,12 +15,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -40,7 +44,7 @@ func Of(ctx context.Context, hub client.Reader, obj *unstructured.Unstructured) 
 		return Found{}, err
 	}
 	works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool { return !carries(w, id) })
-	sentences, err := sentences(ctx, hub, id)
+	sentences, err := sentences(ctx, hub, id, err != nil || len(works) > 0)
 	if err != nil {
 		return Found{}, err
 	}
@@ -65,6 +69,36 @@ func Works(ctx context.Context, hub client.Reader, kind, namespace, name string)
 	return works, errors.Join(errs...)
 }
 
+// Recalled returns the Works of a binding, and those that a former binding of its template left in clusters where it has none, and whose
+// removal is recalled.
+func Recalled(ctx context.Context, hub client.Reader, b workv1alpha2.Binding, works []*workv1alpha1.Work) ([]*workv1alpha1.Work, error) {
+	lacks := func(cluster string) bool {
+		return !slices.ContainsFunc(works, func(w *workv1alpha1.Work) bool { return w.Namespace == workv1alpha2.ExecutionNamespace(cluster) })
+	}
+	var without []string
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
+		if lacks(target.Name) {
+			without = append(without, workv1alpha2.ExecutionNamespace(target.Name))
+		}
+	}
+	if len(without) == 0 {
+		return works, nil
+	}
+	ref := b.BindingSpec().Resource
+	id := inventory.ID{GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), Namespace: ref.Namespace, Name: ref.Name}
+	former, err := Works(ctx, hub, ref.Kind, ref.Namespace, ref.Name)
+	if err != nil {
+		return works, err
+	}
+	for _, w := range former {
+		if slices.Contains(without, w.Namespace) && staleremoval.Recalled(w) && carries(w, id) {
+			works = append(works, w)
+		}
+	}
+	Sort(works)
+	return works, nil
+}
+
 // Sort sorts Works by cluster and name.
 func Sort(works []*workv1alpha1.Work) {
 	slices.SortFunc(works, func(a, b *workv1alpha1.Work) int {
@@ -79,28 +113,28 @@ func carries(w *workv1alpha1.Work, id inventory.ID) bool {
 	})
 }
 
-// sentences returns what Kustomizations and their Events report about an object.
-func sentences(ctx context.Context, hub client.Reader, id inventory.ID) ([]string, error) {
+// sentences returns what Kustomizations and their Events report about an object, which clusters may hold still.
+func sentences(ctx context.Context, hub client.Reader, id inventory.ID, held bool) ([]string, error) {
 	var out []string
 	err := each(ctx, hub, id.Namespace, &kustomizev1.KustomizationList{}, func(ks *kustomizev1.Kustomization) {
-		if text := statusSays(ks, id); text != "" {
+		if text := statusSays(ks, id, held); text != "" {
 			out = append(out, text)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	var told []*corev1.Event
+	var events []*corev1.Event
 	err = each(ctx, hub, id.Namespace, &corev1.EventList{}, func(e *corev1.Event) {
 		if e.InvolvedObject.Kind == kustomizev1.KustomizationKind {
-			told = append(told, e)
+			events = append(events, e)
 		}
 	}, client.MatchingFields{"involvedObject.kind": kustomizev1.KustomizationKind})
 	if err != nil {
 		return out, err
 	}
-	slices.SortStableFunc(told, func(a, b *corev1.Event) int { return b.LastTimestamp.Compare(a.LastTimestamp.Time) })
-	return append(removed(told, id), out...), nil
+	slices.SortStableFunc(events, func(a, b *corev1.Event) int { return b.LastTimestamp.Compare(a.LastTimestamp.Time) })
+	return append(removed(events, id), out...), nil
 }
 
 // each lists all objects, or those of a namespace if the user may not list all, or none.
@@ -115,8 +149,9 @@ func each[L client.ObjectList, T any](ctx context.Context, hub client.Reader, na
 	return err
 }
 
-// statusSays returns what the status of a Kustomization contains about a missing object; empty if nothing.
-func statusSays(ks *kustomizev1.Kustomization, id inventory.ID) string {
+// statusSays returns what the status of a Kustomization contains about a missing object; empty if nothing. Where no Work
+// has it, no cluster does: the status learns of that later.
+func statusSays(ks *kustomizev1.Kustomization, id inventory.ID, held bool) string {
 	of := fmt.Sprintf("Kustomization %s/%s", ks.Namespace, ks.Name)
 	entries, err := inventory.Read(ks.Status.Inventory)
 	if err != nil {
@@ -124,18 +159,29 @@ func statusSays(ks *kustomizev1.Kustomization, id inventory.ID) string {
 	}
 	owned := slices.ContainsFunc(entries, func(e inventory.Entry) bool { return e.ID == id })
 	switch {
-	case slices.Contains(inventory.Leaving(ks.Status), id):
-		return fmt.Sprintf("It left %s by revision %s, or one before.", of, shown(ks.Status.LastAttemptedRevision))
-	case slices.Contains(inventory.Removed(ks.Status), id):
+	case slices.Contains(inventory.Removed(ks.Status), id) && held:
 		return fmt.Sprintf("It left %s by revision %s, or one before, and clusters may still hold it: it goes there, too.", of, shown(ks.Status.LastAttemptedRevision))
+	case slices.Contains(inventory.Leaving(ks.Status), id), slices.Contains(inventory.Removed(ks.Status), id):
+		return fmt.Sprintf("It left %s by revision %s, or one before.", of, shown(ks.Status.LastAttemptedRevision))
 	case owned && inventory.PlaceOf(ks.Status) != (inventory.Place{}):
 		return fmt.Sprintf("%s applies it %s, at revision %s, and not here: that cluster is outside of the fleet.", of, inventory.PlaceOf(ks.Status), shown(ks.Status.LastAppliedRevision))
 	case owned:
-		return fmt.Sprintf("%s applies it, at revision %s, and it is not there: somebody else deleted it, or it has yet to be applied. flotilla reconcile kustomization %s -n %s brings it.",
-			of, shown(ks.Status.LastAttemptedRevision), ks.Name, ks.Namespace)
+		return of + missing(ks)
 	default:
 		return ""
 	}
+}
+
+// missing says what a Kustomization does about an object that it owns and that is not there.
+func missing(ks *kustomizev1.Kustomization) string {
+	at := ""
+	if revision := standing.Revision(ks); revision != "" {
+		at = ", at revision " + excerpt.Line(revision)
+	}
+	if ks.Spec.Suspend {
+		return fmt.Sprintf(" applies it%s, and is suspended: it comes back once that goes on, by flotilla resume kustomization %s -n %s.", at, ks.Name, ks.Namespace)
+	}
+	return fmt.Sprintf(" applies it%s, and it is not there: somebody else deleted it, or it has yet to be applied. flotilla reconcile kustomization %s -n %s brings it.", at, ks.Name, ks.Namespace)
 }
 
 func shown(revision string) string {

@@ -37,10 +37,21 @@ func kustomization(name string, owned, leaving, removed []inventory.ID) *kustomi
 	for _, id := range owned {
 		entries = append(entries, inventory.Entry{ID: id, Version: "v1"})
 	}
-	ks.Status.Inventory, ks.Status.LastAttemptedRevision = inventory.Record(entries), at
+	ks.Status.Inventory, ks.Status.LastAttemptedRevision, ks.Status.LastAppliedRevision = inventory.Record(entries), at, at
 	ks.Status.History = meta.History{{Digest: "sha256:0"}}
 	inventory.RecordLeaving(&ks.Status, leaving, nil, true)
 	inventory.RecordRemoved(&ks.Status, removed, true)
+	return ks
+}
+
+// refused makes a Kustomization one of which no revision was applied.
+func refused(ks *kustomizev1.Kustomization) *kustomizev1.Kustomization {
+	ks.Status.LastAppliedRevision = ""
+	return ks
+}
+
+func suspended(ks *kustomizev1.Kustomization) *kustomizev1.Kustomization {
+	ks.Spec.Suspend = true
 	return ks
 }
 
@@ -89,8 +100,17 @@ func TestWhatIsLeft(t *testing.T) {
 		want      []string
 		works     []string
 	}{
-		"nothing": {objects: []client.Object{kustomization("web", nil, nil, nil), event("a", "Kustomization", "Applied revision: main@sha1:2 (1 deleted: Deployment/shop/web2)", 1)}},
-		"clusters may hold it": {objects: []client.Object{kustomization("web", nil, nil, own)},
+		"nothing":                              {objects: []client.Object{kustomization("web", nil, nil, nil), event("a", "Kustomization", "Applied revision: main@sha1:2 (1 deleted: Deployment/shop/web2)", 1)}},
+		"clusters held it, and no Work has it": {objects: []client.Object{kustomization("web", nil, nil, own)}, want: []string{"It left Kustomization team/web by revision main@sha1:2, or one before."}},
+		"clusters may hold it, and Works are not to be read": {objects: []client.Object{kustomization("web", nil, nil, own)}, forbidden: map[string]bool{"*v1alpha1.WorkList": true},
+			want: []string{"It left Kustomization team/web by revision main@sha1:2, or one before, and clusters may still hold it: it goes there, too."}},
+		"it is to come, and no revision was applied": {objects: []client.Object{refused(kustomization("web", own, nil, nil))},
+			want: []string{"Kustomization team/web applies it, and it is not there: somebody else deleted it, or it has yet to be applied. flotilla reconcile kustomization web -n team brings it."}},
+		"it was deleted, and its Kustomization is suspended": {objects: []client.Object{suspended(kustomization("web", own, nil, nil))},
+			want: []string{"Kustomization team/web applies it, at revision main@sha1:2, and is suspended: it comes back once that goes on, by flotilla resume kustomization web -n team."}},
+		"an Event tells, also of what is being deleted": {objects: []client.Object{event("a", "Kustomization", "Applied revision: main@sha1:2; still being deleted: Namespace/red (1 deleted: Deployment/shop/web)", 1)},
+			want: []string{"Kustomization team/web removed it with revision main@sha1:2."}},
+		"clusters may hold it": {objects: []client.Object{kustomization("web", nil, nil, own), work("west", carried, "apps/v1")}, works: []string{"karmada-es-west"},
 			want: []string{"It left Kustomization team/web by revision main@sha1:2, or one before, and clusters may still hold it: it goes there, too."}},
 		"it is on its way out": {objects: []client.Object{kustomization("web", own, own, nil)}, want: []string{"It left Kustomization team/web by revision main@sha1:2, or one before."}},
 		"somebody else deleted it": {objects: []client.Object{kustomization("web", own, nil, nil)},
@@ -141,7 +161,7 @@ func TestWhatBecameOfAKustomization(t *testing.T) {
 	old.SetGroupVersionKind(kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind))
 	old.SetNamespace("team")
 	old.SetName("web")
-	const left, deleted = "Left to others by this Kustomization, at revision main@sha1:1: Kustomization team/shop has Deployment/shop/web, Service/shop/web",
+	const left, deleted = "Left to others by this Kustomization, which had applied revision main@sha1:1: Kustomization team/shop has Deployment/shop/web, Service/shop/web",
 		"Deleted with this Kustomization, at revision main@sha1:1: 1 deleted: ConfigMap/shop/old"
 	found, err := remains.Of(t.Context(), hub(nil,
 		of("apps", event("a", "Kustomization", "Applied revision: main@sha1:2 (1 created: Kustomization/team/shop; 1 deleted: Kustomization/team/web)", 1)),
@@ -150,5 +170,40 @@ func TestWhatBecameOfAKustomization(t *testing.T) {
 	want := []string{"Kustomization team/apps removed it with revision main@sha1:2.", "Its Event: " + left + ".", "Its Event: " + deleted + "."}
 	if diff := cmp.Diff(want, found.Sentences); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestRecalled: what a former binding of a template left in a cluster that is away counts for the binding that is there now, if it is to
+// stay.
+func TestRecalled(t *testing.T) {
+	work := func(cluster, value string) *workv1alpha1.Work {
+		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+			Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: workv1alpha2.WorkName("Deployment", "web", "shop"),
+			Annotations: map[string]string{workv1alpha2.WantedAgainAnnotation: value},
+		}}
+		w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`)}}}
+		return w
+	}
+	leaving := func(cluster, value string) *workv1alpha1.Work {
+		w := work(cluster, value)
+		w.DeletionTimestamp, w.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"example.com/held"}
+		return w
+	}
+	b := &workv1alpha2.ResourceBinding{}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}, {Name: "north"}}
+	east := work("east", "")
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithIndex(&workv1alpha1.Work{}, "metadata.name", func(obj client.Object) []string { return []string{obj.GetName()} }).
+		WithObjects(east, leaving("west", "true"), leaving("north", ""), leaving("south", "true")).Build()
+	got, err := remains.Recalled(t.Context(), hub, b, []*workv1alpha1.Work{east})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in []string
+	for _, w := range got {
+		in = append(in, w.Namespace)
+	}
+	if diff := cmp.Diff([]string{"karmada-es-east", "karmada-es-west"}, in); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -164,7 +164,7 @@ func (r *requester) placed(ctx context.Context, observed appsv1alpha1.ObservedWo
 	if err != nil {
 		return fmt.Errorf("wait for the placement of %s %s: %w: flotilla explain %s", of.Kind, titleOf(of.Namespace, of.Name), err, objectOf(of))
 	}
-	if why := unplaced(binding, settled); why != "" {
+	if why := unplaced(binding, answerTime); why != "" {
 		return fmt.Errorf("%s %s %s: %s: flotilla explain %s", of.Kind, titleOf(of.Namespace, of.Name), stays(binding), why, objectOf(of))
 	}
 	targets := binding.BindingSpec().Clusters
@@ -187,9 +187,9 @@ func (r *requester) doubt(ctx context.Context, targets []workv1alpha2.TargetClus
 	return ""
 }
 
-// settled is how long the scheduler may take to answer a request. It does not write the same failure again, so only the
+// answerTime is how long the scheduler may take to answer a request. It does not write the same failure again, so only the
 // time that has passed shows that it tried.
-const settled = 3 * time.Second
+const answerTime = 3 * time.Second
 
 // unplaced returns why a binding is not placed anew; empty if it is, or if that is not decided yet. ago is the time
 // since the request.
@@ -203,7 +203,7 @@ func unplaced(b workv1alpha2.Binding, ago time.Duration) string {
 	switch {
 	case !decided || record.Succeeded():
 		return ""
-	case ago < settled && !placement.Answered(b) && asked != nil && record.At.Before(asked):
+	case ago < answerTime && !placement.Answered(b) && asked != nil && record.At.Before(asked):
 		return ""
 	}
 	return strings.TrimSuffix(record.Message, ".")

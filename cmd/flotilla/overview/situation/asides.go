@@ -13,6 +13,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/departing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/rescheduled"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unposted"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -25,7 +26,7 @@ type asides struct {
 	drifted []drift
 	// released are templates that still run although no policy selects them any more.
 	released []inventory.ID
-	// staying are templates that should leave a cluster but fit nowhere else.
+	// staying are templates that should leave a cluster but fit nowhere else: they are problems.
 	staying []staying
 	// reported are templates that already have a problem with the same message.
 	reported  []inventory.ID
@@ -34,6 +35,7 @@ type asides struct {
 	halted   []inventory.ID
 	passed   passed
 	leaving  departing.Templates
+	moved    rescheduled.Templates
 	unposted unposted.Statuses
 }
 
@@ -42,8 +44,9 @@ type asides struct {
 // from which somebody removed it, which is shown as a problem.
 func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup.Silences, now time.Time) {
 	a.passed.take(b)
-	a.departs(b, silent, now)
+	a.leaving.From(b, a.passed.clusters, silent, now)
 	id := idOf(b.BindingSpec().Resource)
+	a.moved.Take(b, id, now)
 	c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted)
 	if c != nil && c.Status == metav1.ConditionTrue {
 		if message := heardOf(b, c.Message, gone, silent); message != "" {
@@ -58,21 +61,6 @@ func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup
 	}
 	if len(kept) > 0 {
 		a.suspended = append(a.suspended, suspension{id, kept})
-	}
-}
-
-// departs adds a template that failover is about to move off silent clusters.
-func (a *asides) departs(b workv1alpha2.Binding, silent rollup.Silences, now time.Time) {
-	if len(silent) == 0 {
-		return
-	}
-	if a.leaving == nil {
-		a.leaving = departing.Templates{}
-	}
-	for _, c := range a.passed.clusters {
-		if silent.Has(c.Name) {
-			a.leaving.Take(b, c, now)
-		}
 	}
 }
 
@@ -105,7 +93,11 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 // notes returns one note of each kind.
 func (a *asides) notes() []Note {
 	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.reported, id) })
-	return slices.Concat(released(left), drifting(a.drifted), stayingNotes(a.staying), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.unpostedNotes())
+	var moved []Note
+	if id, message, some := a.moved.Text(); some {
+		moved = []Note{{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name, Message: message, Next: wording.Explains(id)}}
+	}
+	return slices.Concat(moved, released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.unpostedNotes())
 }
 
 // halted returns notes about suspended objects, one for each kind: commits get no further than

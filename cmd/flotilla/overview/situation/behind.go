@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // Behind says that a template of a Kustomization differs from Git, on the control plane or in what clusters
@@ -42,7 +42,7 @@ func BehindOf(ks *kustomizev1.Kustomization, revision string) Behind {
 		cause = ": " + excerpt.Line(ready.Message)
 	}
 	switch {
-	case apimeta.IsStatusConditionTrue(ks.Status.Conditions, switching.Condition):
+	case revisiongate.HoldsAll(ks.Status.Conditions):
 		tried := excerpt.ShortRevision(ks.Status.LastAttemptedRevision)
 		return Behind{ReasonHeldBySwitch, fmt.Sprintf("%s has written a part of revision %s: what is here may be of it, and clusters keep what they had, whoever changes it, until all is written%s",
 			name, tried, cause), remark.KustomizationNext(ks, ready)}

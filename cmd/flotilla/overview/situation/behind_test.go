@@ -38,6 +38,9 @@ func TestBehindOf(t *testing.T) {
 			Message: "Kustomization team/app has written a part of revision main@sha1:22222222: what is here may be of it, and clusters keep what they had, whoever changes it, until all is written: app/web.yaml: broken",
 			Next:    "correct the files and commit; the last revision keeps running. flotilla trace kustomization/app -n team",
 		}},
+		"only namespaces and kinds are written, which templates do not wait for": {applied: one, tried: two, conditions: []condition{
+			{Type: "Ready", Status: metav1.ConditionUnknown, Reason: "Progressing"}, {Type: "Switching", Status: metav1.ConditionTrue, Reason: "Defining"},
+		}},
 		"it is suspended": {applied: one, tried: one, suspend: true, conditions: []condition{ready}, want: situation.Behind{
 			Reason:  "KustomizationSuspended",
 			Message: "Kustomization team/app is suspended at revision main@sha1:11111111: revision main@sha1:22222222 is not looked at",

@@ -24,6 +24,7 @@ func TestWhenALostClusterIsLeft(t *testing.T) {
 	east.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at)
 	east.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: ptr.To(metav1.NewTime(at))}}
 	s.Cluster(east, time.Time{})
+	s.Cluster(member("west"), time.Time{})
 	web := bindingOf("web")
 	web.Spec.Placement = &policyv1alpha1.Placement{}
 	web.Annotations = map[string]string{workv1alpha2.SchedulingDecisionAnnotation: `{"reason":"Success","failover":{"tolerance":300,"skew":20}}`}

@@ -60,7 +60,8 @@ type Fleet struct {
 	Problems []Problem `json:"problems"`
 	// Notes are about objects that have no effect, or less than they ask for, as after a
 	// typo. They do not count as problems.
-	Notes []Note `json:"notes,omitempty"`
+	Notes     []Note `json:"notes,omitempty"`
+	uncarried bool   // some workloads are carried by no policy
 	// Unread names the kinds that the caller may not read, and of which nothing is shown.
 	Unread []string `json:"unread,omitempty"`
 }

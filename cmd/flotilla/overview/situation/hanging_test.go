@@ -18,11 +18,11 @@ import (
 // TestWhatHangs: an object that a finalizer keeps after it left its Kustomization is a problem, also if the Kustomization is
 // ready; one that is about to be gone is not, and a namespace is not reported twice.
 func TestWhatHangs(t *testing.T) {
-	const held = "kept by its finalizers: example.com/hold"
+	const blocked = "kept by its finalizers: example.com/hold"
 	hangs := func(kind, name, keeps string) inventory.Terminating {
 		return inventory.Terminating{ID: inventory.ID{Namespace: "shop", Name: name, GroupKind: schema.GroupKind{Kind: kind}}, UID: "1", Keeps: keeps}
 	}
-	hidden := hangs("Secret", "key", held)
+	hidden := hangs("Secret", "key", blocked)
 	hidden.Nameless = true
 	const own = "kept by its finalizers: karmada.io/propagation-policy-controller"
 	for name, tc := range map[string]struct {
@@ -33,15 +33,15 @@ func TestWhatHangs(t *testing.T) {
 	}{
 		"nothing":                           {},
 		"it is about to go":                 {found: []inventory.Terminating{hangs("ConfigMap", "a", "")}},
-		"a namespace, which tells itself":   {found: []inventory.Terminating{{ID: inventory.ID{Name: "inner", GroupKind: schema.GroupKind{Kind: "Namespace"}}, Keeps: held}}},
-		"a finalizer keeps it":              {found: []inventory.Terminating{hangs("ConfigMap", "a", held)}, want: "1 object that left it is still being deleted on the control plane: ConfigMap/shop/a, " + held},
+		"a namespace, which tells itself":   {found: []inventory.Terminating{{ID: inventory.ID{Name: "inner", GroupKind: schema.GroupKind{Kind: "Namespace"}}, Keeps: blocked}}},
+		"a finalizer keeps it":              {found: []inventory.Terminating{hangs("ConfigMap", "a", blocked)}, want: "1 object that left it is still being deleted on the control plane: ConfigMap/shop/a, " + blocked},
 		"its own work on it has just begun": {found: []inventory.Terminating{hangs("PropagationPolicy", "all", own)}, ago: 4 * time.Second},
 		"its own work on it takes long": {found: []inventory.Terminating{hangs("PropagationPolicy", "all", own)}, ago: time.Minute, want: "1 object that left it is still being deleted on the control plane: PropagationPolicy/shop/all",
 			next: "nothing: it goes by itself once the control plane has ended its work there"},
 		"that, and what others keep": {found: []inventory.Terminating{hangs("PropagationPolicy", "all", own), hangs("PropagationPolicy", "web", own+", example.com/hold")}, ago: time.Minute,
-			want: "2 objects that left it are still being deleted on the control plane: PropagationPolicy/shop/web, " + held},
-		"of several":                      {found: []inventory.Terminating{hangs("ConfigMap", "a", held), hangs("ConfigMap", "b", ""), hangs("ConfigMap", "c", "other")}, want: "2 objects that left it are still being deleted on the control plane: ConfigMap/shop/a, " + held},
-		"text of a Secret is in its name": {found: []inventory.Terminating{hidden}, want: "1 object that left it is still being deleted on the control plane: Secret, " + held},
+			want: "2 objects that left it are still being deleted on the control plane: PropagationPolicy/shop/web, " + blocked},
+		"of several":                      {found: []inventory.Terminating{hangs("ConfigMap", "a", blocked), hangs("ConfigMap", "b", ""), hangs("ConfigMap", "c", "other")}, want: "2 objects that left it are still being deleted on the control plane: ConfigMap/shop/a, " + blocked},
+		"text of a Secret is in its name": {found: []inventory.Terminating{hidden}, want: "1 object that left it is still being deleted on the control plane: Secret, " + blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}

@@ -3,30 +3,28 @@ package situation
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/carriers"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// nothing begins what a policy that selects nothing says in its condition.
-const nothing = "it carries nothing"
-
-// carriesNothing is the message about a policy that selects nothing.
-const carriesNothing = nothing + ": there is no object that its selectors mean, or another policy carries it"
-
 // mostMeant is for how many policies a name is suggested.
 const mostMeant = 100
 
 // mistyped has the objects that may contain a mistyped name, at most mostMeant of each kind.
 type mistyped struct {
-	policies  missers // that select nothing
-	partly    []namer // policies that select something
+	policies  idlePolicies // that select nothing
+	partly    []namer      // policies that select something
 	overrides []namer
+	carriers  carriers.Set
 }
 
 // namer is a policy or an override that names objects, and has some effect in any case.
@@ -44,23 +42,28 @@ func addNamer(to []namer, of namer, selectors []policyv1alpha1.ResourceSelector)
 	return append(to, of)
 }
 
-// misser is a policy that names objects and selects nothing.
-type misser struct {
+// idlePolicy is a policy that names objects and selects nothing.
+type idlePolicy struct {
 	note      int // index of its note
 	namespace string
 	selectors []policyv1alpha1.ResourceSelector
 }
 
-// missers are policies for which a name can be suggested only when all objects have been
+// idlePolicies are policies for which a name can be suggested only when all objects have been
 // added.
-type missers []misser
+type idlePolicies []idlePolicy
 
 // take adds a policy if its notes, which begin at an index, say that it selects nothing.
-func (m *missers) take(p policyv1alpha1.Policy, notes []Note, at int) {
-	if len(notes) == 0 || notes[0].Message != carriesNothing || len(*m) == mostMeant {
+func (m *idlePolicies) take(p policyv1alpha1.Policy, notes []Note, at int) {
+	if len(notes) == 0 || notes[0].Message != remark.CarriesNothing || len(*m) == mostMeant {
 		return
 	}
-	*m = append(*m, misser{note: at, namespace: p.GetNamespace(), selectors: naming(p.PropagationSpec().ResourceSelectors)})
+	*m = append(*m, idlePolicy{note: at, namespace: p.GetNamespace(), selectors: naming(p.PropagationSpec().ResourceSelectors)})
+}
+
+// denied reports whether a note says of a policy that it carries nothing, and something has its claim.
+func (m *mistyped) denied(n Note) bool {
+	return strings.HasPrefix(n.Message, remark.Nothing) && m.carriers.Has(n.Namespace, n.Name)
 }
 
 // naming returns the selectors that name an object.
@@ -73,7 +76,7 @@ func naming(all []policyv1alpha1.ResourceSelector) []policyv1alpha1.ResourceSele
 func misnaming(all []namer, others []inventory.ID, bound func(inventory.ID) bool) []Note {
 	var out []Note
 	for _, of := range all {
-		m := misser{namespace: of.namespace, selectors: of.selectors}
+		m := idlePolicy{namespace: of.namespace, selectors: of.selectors}
 		written, meant := m.means(others, bound)
 		if written == "" {
 			continue
@@ -93,7 +96,7 @@ func overrideKind(o policyv1alpha1.Override) string {
 
 // hint adds to the notes which objects the policies may mean: victims, that no policy selects, or else any of those
 // that are there. bound reports whether an object has a binding.
-func (m missers) hint(notes []Note, victims, there []inventory.ID, bound func(inventory.ID) bool) {
+func (m idlePolicies) hint(notes []Note, victims, there []inventory.ID, bound func(inventory.ID) bool) {
 	for _, p := range m {
 		written, meant := p.means(victims, bound)
 		if written == "" {
@@ -109,7 +112,7 @@ func (m missers) hint(notes []Note, victims, there []inventory.ID, bound func(in
 
 // means returns the name in the policy, and the object whose name differs from it by the
 // fewest typing mistakes; both are empty if there is none.
-func (m *misser) means(victims []inventory.ID, bound func(inventory.ID) bool) (written string, meant inventory.ID) {
+func (m *idlePolicy) means(victims []inventory.ID, bound func(inventory.ID) bool) (written string, meant inventory.ID) {
 	least := 0
 	for _, of := range m.selectors {
 		version, _ := schema.ParseGroupVersion(of.APIVersion) // an invalid one has no group

@@ -2,6 +2,7 @@ package situation_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,49 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 			}
 			t.Errorf("nobody is told: %+v", notes)
 		})
+	}
+}
+
+// TestAPolicyWhoseStatusIsBehind: what has a policy's claim is carried by it, whatever its own status says yet.
+func TestAPolicyWhoseStatusIsBehind(t *testing.T) {
+	claimed := workload("shop", "frontend")
+	propagation.ClaimOf(carrying("production", 0)).Set(claimed)
+	for name, tc := range map[string]struct {
+		add  func(s *situation.Survey)
+		want []string
+	}{
+		"nothing has its claim": {func(*situation.Survey) {}, []string{"it carries nothing: there is no object that its selectors mean, or another policy carries it"}},
+		"a binding has": {func(s *situation.Survey) {
+			b := bindingOf("frontend")
+			propagation.ClaimOf(carrying("production", 0)).Set(b)
+			s.Binding(b, nil)
+		}, nil},
+		"a template has that has no binding yet": {func(s *situation.Survey) { s.Workload(claimed) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			s.Cluster(member("east"), time.Time{})
+			s.Policy(carrying("production", 0))
+			tc.add(s)
+			var got []string
+			for _, n := range s.Fleet().Notes {
+				got = append(got, n.Message)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatRunsNowhereIsNotAmongWhatIsReady: the first line does not call all ready where a Deployment runs nowhere.
+func TestWhatRunsNowhereIsNotAmongWhatIsReady(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	s.Workload(workload("shop", "web"))
+	got, _, _ := strings.Cut(string(text(t, s.Fleet(), false)), ":")
+	if want := "All that a policy carries is ready, but 1 thing is worth a look"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

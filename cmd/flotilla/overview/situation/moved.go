@@ -33,7 +33,7 @@ func leftovers(s *Survey) {
 				continue
 			}
 			s.fleet.Notes = append(s.fleet.Notes, Note{Kind: volumes.Kind().Kind, Namespace: claim.Namespace, Name: claim.Name,
-				Message: "it stays in " + c.Name + " with its data since it was moved off that", Next: "to give up its data there: flotilla prune --cluster " + c.Name + " --dry-run"})
+				Message: "it stays in " + c.Name + " with its data, although its template is placed elsewhere", Next: "to give up its data there: flotilla prune --cluster " + c.Name + " --dry-run"})
 		}
 		if rest := orphans.Rest(found.Message, known); rest != "" {
 			s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: rest, Next: remark.OrphansNext(c)})

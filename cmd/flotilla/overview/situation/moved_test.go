@@ -23,7 +23,7 @@ func TestClaimsThatWereMovedOff(t *testing.T) {
 	const two = "2 objects that no Work names: PersistentVolumeClaim shop/files (with its data), ConfigMap shop/late; flotilla prune --cluster west removes what nobody needs"
 	const look = "look at each first, as after a restored backup what was made since is among them: flotilla prune --cluster west --dry-run"
 	stays := situation.Note{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "files",
-		Message: "it stays in west with its data since it was moved off that", Next: "to give up its data there: flotilla prune --cluster west --dry-run"}
+		Message: "it stays in west with its data, although its template is placed elsewhere", Next: "to give up its data there: flotilla prune --cluster west --dry-run"}
 	problem := func(message, next string) []situation.Problem {
 		return []situation.Problem{{State: situation.Progressing, Kind: "Cluster", Name: "west", Message: message, Next: next}}
 	}

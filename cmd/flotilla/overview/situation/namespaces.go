@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// estate is what Kustomizations own.
-type estate struct {
+// ownedObjects is what Kustomizations own.
+type ownedObjects struct {
 	owned map[int][]inventory.ID // by index of the Kustomization
 	// leaving are the Kustomizations that are being deleted, by index, and ending the namespaces that are.
 	leaving map[int]bool
@@ -35,7 +35,7 @@ type child struct {
 }
 
 // attempt records what a Kustomization says of a revision that it has not applied.
-func (e estate) attempt(kustomization int, ks *kustomizev1.Kustomization, reason string) {
+func (e ownedObjects) attempt(kustomization int, ks *kustomizev1.Kustomization, reason string) {
 	switch parent, applied := inventory.OwnerOf(ks); {
 	case reason == inventory.ReasonPruneBlocked:
 		e.braked[kustomization] = ks.Status.LastAttemptedRevision
@@ -49,7 +49,7 @@ const followsFrom = "follows from "
 
 // retired returns the next step for a Kustomization whose path is not there any more, as the commit that retires or moves it is
 // held where that is to be applied; empty for any other.
-func (e estate) retired(kustomization int, all []Kustomization) string {
+func (e ownedObjects) retired(kustomization int, all []Kustomization) string {
 	of, astray := e.astray[kustomization]
 	if !astray {
 		return ""
@@ -63,7 +63,7 @@ func (e estate) retired(kustomization int, all []Kustomization) string {
 }
 
 // standing returns what a Kustomization owns, without what goes with a namespace that is being deleted.
-func (e estate) standing(kustomization int) []inventory.ID {
+func (e ownedObjects) standing(kustomization int) []inventory.ID {
 	if len(e.ending) == 0 {
 		return e.owned[kustomization]
 	}
@@ -104,7 +104,7 @@ func (s *Survey) Namespace(ns *corev1.Namespace) {
 	}
 	s.ending[ns.Name] = true
 	who, again := losing(s, ns.Name)
-	long := s.now.Sub(asked.Time) >= settling
+	long := s.now.Sub(asked.Time) >= countTime
 	if who == "" && !long {
 		return
 	}

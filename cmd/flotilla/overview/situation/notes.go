@@ -12,12 +12,12 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unmet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
-	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -39,8 +39,8 @@ func (n Note) object() string {
 	return strings.TrimSpace(Problem{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}.Object())
 }
 
-// settling is how long it may take until a new policy's counts are known.
-const settling = 10 * time.Second
+// countTime is how long it may take until a new policy's counts are known.
+const countTime = 10 * time.Second
 
 // correctCluster is the next step for a policy that names a cluster that does not exist.
 const correctCluster = "correct the name, or join the cluster: flotilla get clusters"
@@ -52,12 +52,8 @@ func idle(p policyv1alpha1.Policy, kind string, remarks []string, now time.Time)
 	add := func(message, next string) {
 		out = append(out, Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message, Next: next})
 	}
-	status := p.PropagationStatus()
-	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
-	known := ready != nil && ready.Status == metav1.ConditionTrue && status.ObservedGeneration == p.GetGeneration()
-	settled := now.Sub(p.GetCreationTimestamp().Time) >= settling || known && strings.HasPrefix(ready.Message, nothing)
-	if known && settled && status.Templates == 0 && untaken(p) == "" {
-		add(carriesNothing, remark.IdleNext(p, kind))
+	if remark.IsIdle(p, now.Sub(p.GetCreationTimestamp().Time) >= countTime) && untaken(p) == "" {
+		add(remark.CarriesNothing, remark.IdleNext(p, kind))
 	}
 	for _, text := range remarks {
 		add(text, correctCluster)
@@ -105,11 +101,27 @@ func remarks(s *Survey, of metav1.Object, named, excluded []string) []string {
 	if s.blind {
 		return nil
 	}
-	fleet := make([]string, len(s.fleet.Clusters))
+	return propagation.Remarks(of, named, excluded, names(s))
+}
+
+// names are the clusters that exist or are registered.
+func names(s *Survey) []string {
+	out := slices.Clone(s.awaited)
 	for i := range s.fleet.Clusters {
-		fleet[i] = s.fleet.Clusters[i].Name
+		out = append(out, s.fleet.Clusters[i].Name)
 	}
-	return propagation.Remarks(of, named, excluded, append(fleet, s.awaited...))
+	return out
+}
+
+// unfulfilled adds a problem for what is ready by its conditions, and keeps a commit from success.
+func unfulfilled(s *Survey) {
+	for i, k := range s.fleet.Kustomizations {
+		if held := unmet.Released(s.asides.released, s.owned[i]); k.State == Ready && len(held) > 0 {
+			n := released(held)[0]
+			s.asides.reported = append(s.asides.reported, held...)
+			s.problem(Problem{State: Progressing, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, Message: n.Message, Next: n.Next})
+		}
+	}
 }
 
 // Override adds an override, after the clusters. It is shown only if it names clusters or
@@ -138,7 +150,7 @@ func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 	if s.untaken[wording.Title(id)] || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
 		return
 	}
-	if _, claimed := propagation.Claimed(obj); claimed {
+	if s.mistyped.carriers.Take(obj) {
 		return // it is about to have a binding, or waits for its next change
 	}
 	s.uncarried = append(s.uncarried, id)
@@ -192,7 +204,7 @@ func uncarried(ids []inventory.ID) []Note {
 	}
 	first := ids[0]
 	next := wording.Explains(first)
-	what, where := nowhere(ids)
+	what, where := wording.Nowhere(ids)
 	if len(ids) == 1 {
 		return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that " + where, Next: next}}
 	}
@@ -205,14 +217,6 @@ func uncarried(ids []inventory.ID) []Note {
 		message += fmt.Sprintf(" and %d more", more)
 	}
 	return []Note{{Message: message, Next: next}}
-}
-
-// nowhere returns what to call the objects, and what it means that no policy selects them: volume claims do not run in any case.
-func nowhere(ids []inventory.ID) (what, comes string) {
-	if slices.ContainsFunc(ids, func(id inventory.ID) bool { return volumes.IsVolumeClaim(id.GroupKind) }) {
-		return "objects", "no cluster has " + plural(len(ids), "it", "them")
-	}
-	return "workloads", plural(len(ids), "it runs", "they run") + " nowhere"
 }
 
 // released returns a note about what still runs although no policy selects it any more; none if

@@ -35,6 +35,8 @@ func TestOutstanding(t *testing.T) {
 		w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: reason, Message: message}}
 		return w
 	}
+	recalled := leaving("web", time.Minute)
+	recalled.Annotations = map[string]string{workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgain}
 	finalizer := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
 	atOnce := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
 	atOnce.DeletionTimestamp.Time = now.Add(-2 * time.Second)
@@ -59,7 +61,8 @@ func TestOutstanding(t *testing.T) {
 	}{
 		"what goes in a moment is no news":          {works: []*workv1alpha1.Work{leaving("web", 2*time.Second), there}},
 		"what does not go":                          {works: []*workv1alpha1.Work{leaving("b", time.Minute), leaving("a", 20*time.Second)}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; see what keeps it: flotilla get works -n karmada-es-west"}},
-		"what a cluster that is away has":           {works: []*workv1alpha1.Work{leaving("web", time.Minute)}, away: true, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/web; it is done once the cluster answers"}},
+		"what a cluster that is away has":           {works: []*workv1alpha1.Work{leaving("web", time.Minute)}, away: true, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/web; it is done once the cluster is ready again"}},
+		"what is to stay there after all":           {works: []*workv1alpha1.Work{recalled}, away: true},
 		"what a finalizer keeps":                    {works: []*workv1alpha1.Work{leaving("a", time.Minute), finalizer}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
 		"one that a finalizer keeps":                {works: []*workv1alpha1.Work{finalizer}, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
 		"one that is known to be kept":              {works: []*workv1alpha1.Work{atOnce}, want: []string{"1 object still to be removed there, asked for 2s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},

@@ -48,7 +48,7 @@ func TestReceivers(t *testing.T) {
 			if diff := cmp.Diff(tc.want, append([]situation.Problem(nil), fleet.Problems...)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			if told := slices.ContainsFunc(fleet.Notes, func(n situation.Note) bool { return n.Next == "flotilla resume receiver hook -n shop" }); told != tc.suspended {
+			if reported := slices.ContainsFunc(fleet.Notes, func(n situation.Note) bool { return n.Next == "flotilla resume receiver hook -n shop" }); reported != tc.suspended {
 				t.Errorf("notes: %v", fleet.Notes)
 			}
 		})

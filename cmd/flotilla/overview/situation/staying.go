@@ -37,44 +37,28 @@ func together(all []staying) map[staying][]inventory.ID {
 	return by
 }
 
-// stayingNotes returns notes about what stays, such as because nothing else has room, one for each reason. It may be healthy,
-// but would not survive the next failure.
-func stayingNotes(all []staying) []Note {
-	var out []Note
-	for stay, ids := range together(all) {
-		out = append(out, Note{
-			Kind: ids[0].GroupKind.Kind, Namespace: ids[0].Namespace, Name: ids[0].Name,
-			Message: stay.what + wording.Besides(ids) + ". " + stay.message, Next: wording.Explains(ids[0]),
-		})
-	}
-	slices.SortFunc(out, func(a, b Note) int { return cmp.Compare(a.Message, b.Message) })
-	return out
-}
-
-// undrained takes what stays in clusters that are drained off the asides, and returns problems about it, one for each
-// reason: such a drain never ends by itself.
-func (a *asides) undrained(clusters []Cluster) []Problem {
-	var out []Problem
-	for i := range clusters {
-		if !clusters[i].Drained {
-			continue // a drain that is over may still be in a message
-		}
-		name := clusters[i].Name
-		var stuck []staying
-		a.staying = slices.DeleteFunc(a.staying, func(s staying) bool {
-			is := s.what == cannotMove && strings.Contains(s.message, " "+name+" (untolerated taint {"+clusterv1alpha1.TaintClusterDrain)
-			if is {
-				stuck = append(stuck, staying{s.id, cannotDrain, s.message})
+// stuck returns problems about what stays in clusters that it should leave, one for each reason: neither a drain nor a taint ends by itself,
+// and in a lost cluster it is not known to run. What a drain waits for is told with how to end that.
+func (a *asides) stuck(clusters []Cluster) []Problem {
+	drained := map[string][]string{}
+	for i, s := range a.staying {
+		for _, c := range clusters {
+			// A drain that is over may still be in a message.
+			if c.Drained && strings.Contains(s.message, " "+c.Name+" (untolerated taint {"+clusterv1alpha1.TaintClusterDrain) {
+				a.staying[i].what, drained[s.message] = cannotDrain, []string{c.Name}
 			}
-			return is
-		})
-		for stay, ids := range together(stuck) {
-			out = append(out, Problem{
-				State: Failed, Group: ids[0].GroupKind.Group, Kind: ids[0].GroupKind.Kind, Namespace: ids[0].Namespace, Name: ids[0].Name, Clusters: []string{name},
-				Message: stay.what + wording.Besides(ids) + ". " + stay.message,
-				Next:    "let its policy mean another cluster with room, or end the drain: flotilla uncordon " + name + "; " + wording.Explains(ids[0]),
-			})
 		}
+	}
+	var out []Problem
+	for stay, ids := range together(a.staying) {
+		p := Problem{
+			State: Failed, Group: ids[0].GroupKind.Group, Kind: ids[0].GroupKind.Kind, Namespace: ids[0].Namespace, Name: ids[0].Name, Clusters: drained[stay.message],
+			Message: stay.what + wording.Besides(ids) + ". " + stay.message, Next: wording.Explains(ids[0]),
+		}
+		if len(p.Clusters) > 0 {
+			p.Next = "let its policy mean another cluster with room, or end the drain: flotilla uncordon " + p.Clusters[0] + "; " + p.Next
+		}
+		out = append(out, p)
 	}
 	return out
 }

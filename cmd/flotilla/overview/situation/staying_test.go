@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestWhatCannotBeMovedIsTold: the template is healthy, so that the fleet is ready, but the next failure would take it down.
-func TestWhatCannotBeMovedIsTold(t *testing.T) {
+// TestWhatCannotBeMovedIsReported: whatever asks for it to move, a drain, a taint or the loss of its cluster, it is not as it should be.
+func TestWhatCannotBeMovedIsReported(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
 	for name, why := range map[string]string{"a": "It stays in east (a taint): no other place: none.", "web": "It stays in east (a taint): no other place: none.", "api": "It stays in east (a taint): no other place: none.", "db": "It stays in east (a taint): no other place: no room.", "job": ""} {
@@ -36,7 +36,7 @@ func TestWhatCannotBeMovedIsTold(t *testing.T) {
 		propagation.ClaimOf(carrying(name, 1)).Set(b)
 		s.Binding(b, nil)
 	}
-	_, got, _ := strings.Cut(string(text(t, s.Fleet(), false)), "WORTH A LOOK\n")
+	_, got, _ := strings.Cut(string(text(t, s.Fleet(), false)), "NOT READY\n")
 	const want = `   1  Deployment shop/api: it must be moved, and cannot be; the same of 2 more: Deployment shop/web, ConfigMap shop/a. It stays in east (a taint): no other place: none
       next: flotilla explain deployment/api -n shop
    2  Deployment shop/db: it must be moved, and cannot be. It stays in east (a taint): no other place: no room
@@ -127,7 +127,7 @@ func TestAMoveSaysWhy(t *testing.T) {
 	}
 }
 
-// TestWhatWasMovedOffALostClusterIsReady: the template runs where it is placed, and its old copy is removed once the cluster answers.
+// TestWhatWasMovedOffALostClusterIsReady: the template runs where it is placed, and its old copy is removed once the cluster is ready again.
 func TestWhatWasMovedOffALostClusterIsReady(t *testing.T) {
 	for name, tc := range map[string]struct {
 		health workv1alpha2.ResourceHealth

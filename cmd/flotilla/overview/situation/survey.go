@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/owed"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/sorting"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unmet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/failover"
@@ -49,7 +50,7 @@ type Survey struct {
 	held   bool
 	fleet  Fleet
 	reach  map[inventory.ID]*reach
-	estate
+	ownedObjects
 	members counts
 	silent  rollup.Silences
 	blind   bool // clusters may not be read
@@ -80,7 +81,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, estate: estate{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}, braked: map[int]string{}, astray: map[int]child{}, holders: holders{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed.Owed{},
+		reach: map[inventory.ID]*reach{}, ownedObjects: ownedObjects{owned: map[int][]inventory.ID{}, leaving: map[int]bool{}, ending: map[string]bool{}, braked: map[int]string{}, astray: map[int]child{}, holders: holders{}}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed.Owed{},
 	}
 }
 
@@ -298,7 +299,12 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		if s.within == "" || p.GetNamespace() != "" { // a cluster-scoped one applies to other namespaces, too
-			notes := idle(p, kind, remarks(s, p, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec())), s.now)
+			texts := remarks(s, p, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec()))
+			if len(texts) > 0 && unmet.Misses(p, names(s)) {
+				s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: texts[0], Next: correctCluster})
+				texts = texts[1:]
+			}
+			notes := idle(p, kind, texts, s.now)
 			s.mistyped.policies.take(p, notes, len(s.fleet.Notes))
 			if status.Templates > 0 {
 				s.mistyped.partly = addNamer(s.mistyped.partly, namer{kind: kind, namespace: p.GetNamespace(), name: p.GetName()}, p.PropagationSpec().ResourceSelectors)
@@ -343,18 +349,20 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 // Fleet returns the result. The Survey must not be used afterwards.
 func (s *Survey) Fleet() Fleet {
 	leftovers(s)
-	s.fleet.Problems = append(s.fleet.Problems, append(outstanding(s), s.asides.undrained(s.fleet.Clusters)...)...)
+	unfulfilled(s)
+	s.fleet.Problems = append(s.fleet.Problems, append(outstanding(s), s.asides.stuck(s.fleet.Clusters)...)...)
 	sorting.Objects(s.uncarried)
 	victims, bound := slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil }
 	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
 	sorting.Objects(there)
 	s.mistyped.policies.hint(s.fleet.Notes, victims, there, bound)
-	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.mistyped.partly, victims, bound), misnaming(s.mistyped.overrides, there, bound),
+	s.fleet.Notes = slices.Concat(slices.DeleteFunc(s.fleet.Notes, s.mistyped.denied), misnaming(s.mistyped.partly, victims, bound), misnaming(s.mistyped.overrides, there, bound),
 		uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)
 	}
 	f := s.fleet
+	f.uncarried = len(s.uncarried) > 0
 	for i := range f.Kustomizations {
 		owned := s.standing(i)
 		if f.Kustomizations[i].Clusters = clustersOf(owned, s.reach, false); f.Kustomizations[i].Clusters.Total == 0 {

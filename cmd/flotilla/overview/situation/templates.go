@@ -10,14 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/departing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
-	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -30,6 +29,11 @@ var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: P
 // Binding adds a template by its binding. With the template's metadata it also shows whether the
 // binding has its last edit; nil means that the template is not known.
 func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstructured) {
+	s.mistyped.carriers.Take(b)
+	take(s, b, template)
+}
+
+func take(s *Survey, b workv1alpha2.Binding, template *unstructured.Unstructured) {
 	ref := b.BindingSpec().Resource
 	if !s.counts(idOf(ref)) {
 		s.holders.take(b)
@@ -72,7 +76,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 			continue
 		}
 		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // otherwise the reason is shown
-			if p := problems.add(c.State, c.Name, c.Reason); c.Strayed {
+			if p := problems.add(c.State, c.Name, c.Reason+departing.Failing(b, c.Name, s.asides.passed.clusters, s.now)); c.Strayed {
 				p.Next = strayedNext(*p, c.Suspended)
 				gone = append(gone, c.Name)
 			}
@@ -217,8 +221,8 @@ func templateNext(p Problem) string {
 	switch {
 	case len(p.Clusters) == 0:
 		return "flotilla explain " + args
-	case overrideNext(p.Message) != "":
-		return overrideNext(p.Message) + "; flotilla explain " + args + " --cluster " + p.Clusters[0]
+	case remark.OverrideNext(p.Message) != "":
+		return remark.OverrideNext(p.Message) + "; flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed && p.Group == "batch" && p.Kind == "Job":
 		return "put right what the cluster says, and delete the Job to have it run again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed && strings.Contains(p.Message, "conflictResolution"):
@@ -234,18 +238,4 @@ func templateNext(p Problem) string {
 // is not corrected; suspended says why.
 func strayedNext(p Problem, suspended bool) string {
 	return "put it right there, or " + rollup.PutBack(suspended) + "; flotilla explain " + strings.ToLower(p.Title()) + "/" + p.Name + wording.InNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
-}
-
-// overrideNext returns the next step for an override that cannot be applied; empty if the message
-// is not about one.
-func overrideNext(message string) string {
-	namespace, name, ok := override.FaultOf(message)
-	if !ok {
-		return ""
-	}
-	kind := policyv1alpha1.ResourceKindOverridePolicy
-	if namespace == "" {
-		kind = policyv1alpha1.ResourceKindClusterOverridePolicy
-	}
-	return "correct the override, or the template, so that they fit: flotilla edit " + strings.ToLower(kind) + " " + name + wording.InNamespace(namespace)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -97,6 +98,9 @@ func (t *text) entry(place int, content string) {
 	}
 }
 
+// allReady is the verdict where nothing is wrong.
+const allReady = "All is ready"
+
 func (t *text) summary(f Fleet) {
 	ready := func(states []State) Count {
 		c := Count{Total: len(states)}
@@ -120,15 +124,22 @@ func (t *text) summary(f Fleet) {
 	for i := range f.Kustomizations {
 		applies = append(applies, f.Kustomizations[i].State)
 	}
-	verdict := "All is ready"
+	verdict := allReady
 	if f.Templates.Suspended > 0 || slices.Contains(sources, Suspended) || slices.Contains(applies, Suspended) {
 		verdict = "All that is not suspended is ready"
 	}
 	if len(f.Unread) > 0 {
 		verdict = "What you may read is ready"
 	}
+	if f.uncarried && verdict == allReady {
+		verdict = "All that a policy carries is ready"
+	}
+	but := "but"
+	if verdict == allReady && slices.Contains(f.Notes, empty) {
+		verdict, but = "There is no cluster yet", "and"
+	}
 	if n := len(f.Notes); n > 0 {
-		verdict += fmt.Sprintf(", but %d %s worth a look", n, plural(n, "thing is", "things are"))
+		verdict += fmt.Sprintf(", %s %d %s worth a look", but, n, plural(n, "thing is", "things are"))
 	}
 	if n := len(f.Problems); n > 0 {
 		verdict = fmt.Sprintf("%d %s not ready", n, plural(n, "thing is", "things are"))
@@ -231,12 +242,9 @@ func (f Fleet) kustomizations(opts TextOptions) table {
 	}
 	for i := range f.Kustomizations {
 		k := &f.Kustomizations[i]
-		cells := []string{k.Namespace, k.Name, excerpt.ShortRevision(k.Revision), k.State.word(), k.Clusters.text(), fmt.Sprint(k.Objects), k.Source}
-		if k.Outside != "" {
-			cells[4] = "outside"
-		}
+		cells := []string{k.Namespace, k.Name, excerpt.ShortRevision(k.Revision), k.State.word(), wording.GoesTo(k.Outside, k.Clusters.Total, k.Clusters.text()), fmt.Sprint(k.Objects), k.Source}
 		if opts.Wide {
-			cells = append(cells, k.Path, k.Message)
+			cells = append(cells, excerpt.Runes(k.Path, 100), k.Message) // all rows are as wide as the longest
 		}
 		s.rows = append(s.rows, row{cells, k.State == Ready})
 	}

@@ -1,4 +1,4 @@
-// Package standing tells which revision of a Kustomization is on the control plane.
+// Package standing finds which revision of a Kustomization is on the control plane.
 //
 // In goes a Kustomization; out come a revision, and its message with the revision that this is about. It reads nothing
 // else and writes nothing.

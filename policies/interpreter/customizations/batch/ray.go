@@ -55,13 +55,13 @@ func rayGrade(obj kinds.Object) words.Grade {
 	if modern {
 		runs = words.IsTrue("HeadPodReady", "RayClusterProvisioned")
 	}
-	held := words.OneOf(words.IsTrue("RayClusterSuspended"), words.Word(state, "suspended"))
+	suspended := words.OneOf(words.IsTrue("RayClusterSuspended"), words.Word(state, "suspended"))
 	switch {
 	case !words.Meets(words.NotTrue("RayClusterReplicaFailure", "ReplicaFailure"), obj):
 		return words.Failing
-	case words.Meets(words.All(words.Current, words.OneOf(runs, words.All(words.Asks("spec.suspend"), held))), obj):
+	case words.Meets(words.All(words.Current, words.OneOf(runs, words.All(words.Asks("spec.suspend"), suspended))), obj):
 		return words.Fine
-	case words.Meets(words.OneOf(runs, held, words.IsTrue("RayClusterSuspending")), obj), modern && words.Meets(words.NotTrue("RayClusterProvisioned"), obj):
+	case words.Meets(words.OneOf(runs, suspended, words.IsTrue("RayClusterSuspending")), obj), modern && words.Meets(words.NotTrue("RayClusterProvisioned"), obj):
 		return words.Waiting
 	case modern || words.Meets(words.Word(state, "", "failed", "unhealthy"), obj):
 		return words.Failing

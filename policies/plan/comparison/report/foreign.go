@@ -29,8 +29,11 @@ func cell(text string) string { return strings.ReplaceAll(code(text), "|", "¦")
 // unmarked breaks what begins a comment of HTML: by one, we know our own comments again.
 func unmarked(text string) string { return strings.ReplaceAll(text, "<!--", "<¡--") }
 
-// block returns lines as a block of code that no line of it can end. Of many lines the first and the last stay.
-func block(lines []string) string {
+// Block returns foreign lines as a block of code that no line of it can end. Of many lines the first and the last stay.
+func Block(lines []string) string { return block("", lines) }
+
+// block does it in a language.
+func block(language string, lines []string) string {
 	if len(lines) == 0 {
 		return ""
 	}
@@ -52,7 +55,7 @@ func block(lines []string) string {
 		}
 	}
 	ticks := strings.Repeat("`", fence)
-	return ticks + "diff\n" + strings.Join(out, "\n") + "\n" + ticks
+	return ticks + language + "\n" + strings.Join(out, "\n") + "\n" + ticks
 }
 
 // mostFence is the longest mark around a block of code.
@@ -71,3 +74,6 @@ func longest(text string, of rune) int {
 	}
 	return best
 }
+
+// Words returns a foreign text as part of a line of Markdown, of which it cannot leave its place.
+func Words(text string) string { return code(text) }

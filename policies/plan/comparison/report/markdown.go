@@ -174,12 +174,14 @@ func (p *pages) placements(placements []comparison.Placement) {
 	p.heading("### Placement")
 	var table strings.Builder
 	table.WriteString("| template | | clusters | why |\n| --- | --- | --- | --- |\n")
-	for i, placement := range placements {
+	groups := alike(placements)
+	for i, group := range groups {
 		if i == mostListed {
-			fmt.Fprintf(&table, "| %d more | | | |\n", len(placements)-i)
+			fmt.Fprintf(&table, "| %d more | | | |\n", len(groups)-i)
 			break
 		}
-		title, why := cell(placement.Object.String()), cell(placement.Why)
+		placement := group[0]
+		title, why := cell(listed(some(titles(group), mostNamed))), cell(placement.Why)
 		for _, r := range rows(placement.Shifts) {
 			fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", title, r.what, strings.ReplaceAll(names(r.clusters), "|", "¦"), why)
 			title, why = "", ""
@@ -216,6 +218,6 @@ func (p *pages) differences(title string, changes []comparison.Change, action co
 			p.heading("### " + title)
 			some = true
 		}
-		p.add(fmt.Sprintf("%s%s: %s%s\n\n%s", code(c.Object.String()), same(c.Clusters), names(c.Clusters), tail(*c), block(difference(*c))))
+		p.add(fmt.Sprintf("%s%s: %s%s\n\n%s", code(c.Object.String()), same(c.Clusters), names(c.Clusters), tail(*c), block("diff", difference(*c))))
 	}
 }

@@ -114,8 +114,12 @@ func (w *writer) placements(placements []comparison.Placement) {
 		return
 	}
 	w.section("PLACEMENT")
-	for _, p := range placements {
-		w.line("  %s: %s", p.Object, p.Why)
+	for _, group := range alike(placements) {
+		p, most := group[0], mostClusters
+		if w.opts.All {
+			most = 0
+		}
+		w.line("  %s: %s", listed(some(titles(group), most)), p.Why)
 		var cells [][]string
 		for _, r := range rows(p.Shifts) {
 			cells = append(cells, []string{"    " + r.what, w.clusters(r.clusters)})

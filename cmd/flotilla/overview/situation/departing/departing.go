@@ -1,29 +1,49 @@
-// Package departing counts the templates that failover is about to move off clusters.
+// Package departing tells which templates failover is about to move off clusters.
 //
-// In go bindings and the clusters that are lost; out comes, for each cluster, how many templates are to leave it, and when.
-// It decides nothing: policies/failover says by the rules of each decision when that is due. What cannot be moved by then
-// is counted, too.
+// In go bindings and the clusters; out comes, for each cluster that is lost, how many templates are to leave it, and when, and of a
+// template that is unhealthy in one when it is to leave that.
+// It decides nothing: policies/failover says by the rules of each decision when that is due. What its placement means nowhere
+// else is counted apart; what finds no room elsewhere by then is counted as leaving.
 package departing
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // Templates are those that are to leave clusters, by cluster.
 type Templates map[string]*count
 
 type count struct {
-	templates   int
+	templates   int // with another place
+	nowhere     int
 	first, last time.Time
 }
 
-// Take adds a template by its binding, if it is to leave the cluster later than now.
-func (t Templates) Take(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Time) {
+// From adds a template, if it is to leave clusters of a fleet that are silent.
+func (t *Templates) From(b workv1alpha2.Binding, fleet []*clusterv1alpha1.Cluster, silent rollup.Silences, now time.Time) {
+	for _, c := range fleet {
+		if !silent.Has(c.Name) {
+			continue
+		}
+		if *t == nil {
+			*t = Templates{}
+		}
+		t.Take(b, c, fleet, now)
+	}
+}
+
+// Take adds a template by its binding, if it is to leave the cluster of a fleet later than now.
+func (t Templates) Take(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, fleet []*clusterv1alpha1.Cluster, now time.Time) {
 	spec := b.BindingSpec()
 	if spec.Placement == nil || b.GetDeletionTimestamp() != nil || !isPlaced(spec, cluster.Name) {
 		return
@@ -37,16 +57,27 @@ func (t Templates) Take(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster
 	at := leaving.At.Time
 	of := t[cluster.Name]
 	if of == nil {
-		of = &count{first: at, last: at}
+		of = &count{}
 		t[cluster.Name] = of
 	}
+	if !elsewhere(spec.Placement, cluster.Name, fleet) {
+		of.nowhere++
+		return
+	}
 	of.templates++
-	if at.Before(of.first) {
+	if of.first.IsZero() || at.Before(of.first) {
 		of.first = at
 	}
 	if at.After(of.last) {
 		of.last = at
 	}
+}
+
+// elsewhere reports whether a placement means another cluster of a fleet than this one, by any of its affinities, that is not lost itself.
+func elsewhere(p *policyv1alpha1.Placement, cluster string, fleet []*clusterv1alpha1.Cluster) bool {
+	return slices.ContainsFunc(fleet, func(c *clusterv1alpha1.Cluster) bool {
+		return c.Name != cluster && c.DeletionTimestamp == nil && !failover.Lost(c) && selector.Placement(c, p)
+	})
 }
 
 func isPlaced(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
@@ -58,22 +89,33 @@ func isPlaced(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return false
 }
 
-// Text returns what to add to the remark that a cluster is lost: how many templates leave it unless it comes back, and when.
-// Empty for none.
+// Text returns what to add to the remark that a cluster is lost: how many templates leave it unless it comes back, and when, and
+// how many have no other place. Empty for none.
 func (t Templates) Text(cluster string) string {
 	of := t[cluster]
 	if of == nil {
 		return ""
 	}
+	stay := ""
+	switch of.nowhere {
+	case 0:
+	case 1:
+		stay = "; 1 template should leave it, and has no other place"
+	default:
+		stay = fmt.Sprintf("; %d templates should leave it, and have no other place", of.nowhere)
+	}
 	who := fmt.Sprintf("; %d templates leave it", of.templates)
-	if of.templates == 1 {
+	switch of.templates {
+	case 0:
+		return stay
+	case 1:
 		who = "; 1 template leaves it"
 	}
 	when := " at " + clock(of.first)
 	if clock(of.last) != clock(of.first) {
 		when = " from " + clock(of.first) + " to " + clock(of.last)
 	}
-	return who + when + " UTC, unless it is back"
+	return who + when + " UTC, unless it is back" + stay
 }
 
 func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }

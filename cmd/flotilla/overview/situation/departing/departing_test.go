@@ -27,6 +27,19 @@ func TestTemplates(t *testing.T) {
 		b.Spec.Clusters, b.Spec.Placement = []workv1alpha2.TargetCluster{{Name: cluster}}, &policyv1alpha1.Placement{ClusterTolerations: tolerates}
 		return b
 	}
+	pinned := func(names ...string) workv1alpha2.Binding {
+		b := placed(failover, "west")
+		b.BindingSpec().Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: names}
+		return b
+	}
+	terms := placed(failover, "west")
+	terms.BindingSpec().Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{
+		{AffinityName: "first", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"west"}}},
+		{AffinityName: "then", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east"}}},
+	}
+	lost := west.DeepCopy()
+	lost.Name = "lost"
+	fleet := []*clusterv1alpha1.Cluster{west, lost, {ObjectMeta: metav1.ObjectMeta{Name: "east"}}}
 	until := func(seconds int64) corev1.Toleration {
 		return corev1.Toleration{Key: clusterv1alpha1.TaintClusterUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}
 	}
@@ -36,17 +49,21 @@ func TestTemplates(t *testing.T) {
 		after    time.Duration // the loss
 		want     string
 	}{
-		"nothing is there":       {bindings: []workv1alpha2.Binding{placed(failover, "east")}},
-		"failover is off":        {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west")}},
-		"one is to leave":        {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", forever)}, want: "; 1 template leaves it at 12:05:00 UTC, unless it is back"},
-		"two at the same time":   {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west")}, want: "; 2 templates leave it at 12:05:00 UTC, unless it is back"},
-		"two, one after another": {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", until(60))}, want: "; 2 templates leave it from 12:01:00 to 12:05:00 UTC, unless it is back"},
-		"it is being moved":      {bindings: []workv1alpha2.Binding{placed(failover, "west")}, after: 6 * time.Minute},
+		"nothing is there":                   {bindings: []workv1alpha2.Binding{placed(failover, "east")}},
+		"failover is off":                    {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west")}},
+		"one is to leave":                    {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", forever)}, want: "; 1 template leaves it at 12:05:00 UTC, unless it is back"},
+		"two at the same time":               {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west")}, want: "; 2 templates leave it at 12:05:00 UTC, unless it is back"},
+		"two, one after another":             {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", until(60))}, want: "; 2 templates leave it from 12:01:00 to 12:05:00 UTC, unless it is back"},
+		"one that may go nowhere else":       {bindings: []workv1alpha2.Binding{pinned("west")}, want: "; 1 template should leave it, and has no other place"},
+		"two whose other place is lost, too": {bindings: []workv1alpha2.Binding{pinned("west", "lost"), pinned("west", "lost")}, want: "; 2 templates should leave it, and have no other place"},
+		"some that may go elsewhere, and one that may not": {bindings: []workv1alpha2.Binding{pinned("west", "east"), pinned("west"), terms},
+			want: "; 2 templates leave it at 12:05:00 UTC, unless it is back; 1 template should leave it, and has no other place"},
+		"it is being moved": {bindings: []workv1alpha2.Binding{placed(failover, "west")}, after: 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := departing.Templates{}
 			for _, b := range tc.bindings {
-				all.Take(b, west, noon.Add(tc.after))
+				all.Take(b, west, fleet, noon.Add(tc.after))
 			}
 			if diff := cmp.Diff(tc.want, all.Text("west")); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)

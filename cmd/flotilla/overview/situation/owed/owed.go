@@ -19,12 +19,12 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/cascade"
-	"github.com/flotilla-io/flotilla/policies/removal"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// settling is how long a removal may take before it is news.
+// settling is how long a removal may take before it is reported.
 const settling = 10 * time.Second
 
 // Problem is what a cluster has yet to do, and what to do about that.
@@ -56,8 +56,11 @@ func (o Owed) of(cluster string) *outstanding {
 	return o[cluster]
 }
 
-// Leaves adds a Work that is being deleted, if that takes long or is known to be blocked.
+// Leaves adds a Work that is being deleted, if that takes long or is known to be blocked, and what it made is not to stay after all.
 func (o Owed) Leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
+	if staleremoval.Recalled(w) {
+		return
+	}
 	o.of(cluster).going = true
 	asked, blocked := w.DeletionTimestamp, apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	if asked == nil || now.Sub(asked.Time) < settling && !isKept(blocked) {
@@ -68,7 +71,7 @@ func (o Owed) Leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 		of.since = asked.Time
 	}
 	if blocked != nil && (of.kept == "" || blocked.Message < of.kept) {
-		of.kept, of.last = removal.Told(blocked.Message), nil
+		of.kept, of.last = staleremoval.Shown(blocked.Message), nil
 		if blocked.Reason == workv1alpha1.WorkLastCopyReason && len(w.Spec.Workload.Manifests) > 0 {
 			if id, _, read := inventory.OfManifest(w.Spec.Workload.Manifests[0].Raw); read {
 				of.last = &id
@@ -85,13 +88,13 @@ func isKept(blocked *metav1.Condition) bool {
 	return blocked.Reason != workv1alpha1.WorkTerminatingReason || cascade.SaysWhat(blocked.Message)
 }
 
-// unblock returns what keeps a removal, and what to do. An agent does not know where else the template is, of which placed tells.
+// unblock returns what keeps a removal, and what to do. An agent does not know where else the template is, which placed returns.
 func (of *outstanding) unblock(placed Placed) (kept, next string) {
 	if of.last == nil {
 		return of.kept, "put right in the cluster what keeps it: then it goes by itself"
 	}
 	if in, healthy := placed(*of.last); len(in) > 0 && len(healthy) == 0 {
-		return removal.Lasting(wording.Title(*of.last), in), wording.Explains(*of.last)
+		return staleremoval.Lasting(wording.Title(*of.last), in), wording.Explains(*of.last)
 	}
 	return of.kept, wording.Explains(*of.last)
 }
@@ -123,7 +126,7 @@ func (o Owed) Problems(silent rollup.Silences, placed Placed, now time.Time) []P
 		of := o[cluster]
 		next := "see what keeps it: flotilla get works -n karmada-es-" + cluster
 		if _, away := silent[cluster]; away {
-			next = "it is done once the cluster answers"
+			next = "it is done once the cluster is ready again"
 			of.kept = ""
 		}
 		removals, free := wording.Some(of.removals), next

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// settling is how long the control plane may take for its own work before that is news.
+// settling is how long the control plane may take for its own work before that is reported.
 const settling = 10 * time.Second
 
 // Hanging returns that something which left a Kustomization is kept on the control plane, and false where nothing is.
@@ -21,7 +21,7 @@ func Hanging(ks *kustomizev1.Kustomization, now time.Time) (Remark, bool) {
 	found, _ := inventory.TerminatingIn(ks.Status)
 	var of, own []inventory.Terminating
 	for _, t := range found {
-		if t.Keeps == "" || t.ID.GroupKind.Kind == "Namespace" {
+		if t.Ahead || t.Keeps == "" || t.ID.GroupKind.Kind == "Namespace" {
 			continue
 		}
 		if finalizers := cascade.Blocking(t.Keeps); len(finalizers) > 0 {

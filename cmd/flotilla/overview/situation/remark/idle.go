@@ -4,11 +4,27 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
+
+// Nothing begins what a policy that carries nothing says in its condition.
+const Nothing = "it carries nothing"
+
+// CarriesNothing is the message about it.
+const CarriesNothing = Nothing + ": there is no object that its selectors mean, or another policy carries it"
+
+// IsIdle reports whether a policy that is ready says that it carries nothing, or has counted nothing although it is there for long.
+func IsIdle(p policyv1alpha1.Policy, long bool) bool {
+	status := p.PropagationStatus()
+	ready := meta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && status.ObservedGeneration == p.GetGeneration() && status.Templates == 0 &&
+		(long || strings.HasPrefix(ready.Message, Nothing))
+}
 
 // IdleNext is what to do about a policy, of that kind, that carries nothing. One that a command has made for an object
 // outlives it: its name says so.

@@ -1,4 +1,4 @@
-// Package unposted counts the commit statuses that forges were not told.
+// Package unposted counts the commit statuses that were not posted to forges.
 //
 // In go CommitStatuses; out comes, for each Provider and reason, how many it could not post. It reads nothing and writes
 // nothing.

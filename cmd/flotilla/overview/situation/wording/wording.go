@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -64,4 +65,19 @@ func Besides(ids []inventory.ID) string {
 		text += " …"
 	}
 	return text
+}
+
+// Nowhere returns what to call the objects, and what it means that no policy selects them: volume claims do not run in any case.
+func Nowhere(ids []inventory.ID) (what, comes string) {
+	one := len(ids) == 1
+	switch claims := slices.ContainsFunc(ids, func(id inventory.ID) bool { return volumes.IsVolumeClaim(id.GroupKind) }); {
+	case claims && one:
+		return "objects", "no cluster has it"
+	case claims:
+		return "objects", "no cluster has them"
+	case one:
+		return "workloads", "it runs nowhere"
+	default:
+		return "workloads", "they run nowhere"
+	}
 }

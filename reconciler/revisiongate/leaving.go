@@ -1,0 +1,103 @@
+package revisiongate
+
+import (
+	"context"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+// left is an object that left a revision and is not gone yet: it stays as it was.
+type left struct {
+	// overrides are those that counted for it, if that is known.
+	overrides []policyv1alpha1.Override
+	known     bool
+}
+
+// leaving are the objects that left the revisions of Kustomizations and still exist.
+type leaving map[client.ObjectKey]map[inventory.ID]left
+
+// suspends are the suspended Kustomizations: what left them is carried like any other template.
+type suspends map[client.ObjectKey]bool
+
+// add records an object. What left before stays as it was then.
+func (l leaving) add(owner client.ObjectKey, id inventory.ID, as left) {
+	if l[owner] == nil {
+		l[owner] = map[inventory.ID]left{}
+	}
+	if _, before := l[owner][id]; !before {
+		l[owner][id] = as
+	}
+}
+
+// observe reads what is leaving from the status of a Kustomization that is not being switched; nil is one
+// that is gone. From one that is being deleted it leaves until that has deleted it, or leaves what it applied. It reports whether something is not leaving any more.
+func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) (fewer bool) {
+	stated := map[inventory.ID]bool{}
+	if ks != nil && (ks.DeletionTimestamp.IsZero() || inventory.Deletes(ks)) {
+		for _, id := range inventory.Leaving(ks.Status) {
+			stated[id] = true
+		}
+	}
+	for id := range l[owner] {
+		if !stated[id] {
+			delete(l[owner], id)
+			fewer = true
+		}
+	}
+	for id := range stated {
+		l.add(owner, id, left{})
+	}
+	if len(l[owner]) == 0 {
+		delete(l, owner)
+	}
+	return fewer
+}
+
+// observe learns whether a Kustomization is suspended; nil is one that is gone. It reports whether one is that was not.
+func (s suspends) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) bool {
+	if ks == nil || !ks.Spec.Suspend {
+		delete(s, owner)
+		return false
+	}
+	was := s[owner]
+	s[owner] = true
+	return !was
+}
+
+// resources returns what overrides select by, of those entries that are templates.
+func (w watches) resources(ctx context.Context, entries []inventory.Entry) []selector.Resource {
+	var out []selector.Resource
+	for _, e := range entries {
+		key := templatestore.Key{GroupVersionKind: e.ID.GroupKind.WithVersion(e.Version), Namespace: e.ID.Namespace, Name: e.ID.Name}
+		if obj, presence, err := w.templates.Get(ctx, key); err == nil && presence == templatestore.Present {
+			out = append(out, selector.ResourceOf(obj))
+		}
+	}
+	return out
+}
+
+// Left reports whether a template left the Kustomization that it carries the labels of, which it returns: from where
+// it has been pruned it does not come back. Stays reports whether it is left as it stands, too, which it is not where
+// that is suspended.
+func (t *Tracker) Left(template *unstructured.Unstructured) (owner client.ObjectKey, left, stays bool) {
+	owner, owned := inventory.OwnerOf(template)
+	if !owned {
+		return owner, false, false
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	_, left = t.leaving[owner][inventory.IDOf(template)]
+	return owner, left, left && !t.suspends[owner]
+}
+
+func idOf(r selector.Resource) inventory.ID {
+	return inventory.ID{Namespace: r.Namespace, Name: r.Name, GroupKind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()}
+}
