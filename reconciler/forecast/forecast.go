@@ -116,6 +116,9 @@ func (f *Forecaster) After(ctx context.Context, q Query) (Outcome, error) {
 		if err == nil && !more {
 			more, err = holder.complete(ctx, result{c}.within(q.Only))
 		}
+		if err == nil && !more {
+			more = holder.strand()
+		}
 		if err != nil {
 			return Outcome{}, err
 		}

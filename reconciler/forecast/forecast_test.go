@@ -196,6 +196,20 @@ func TestAfter(t *testing.T) {
 				"! BuildFails Kustomization flux/one: it cannot be built, and keeps what it has: \n" +
 				"! DependencyNotReady Kustomization flux/two: it depends on Kustomization flux/one, which will not be ready at this revision",
 		},
+		"what depends on one that the change removes waits": {
+			base:  files{"root/k.yaml": child("one") + child("two", "dependsOn: [{name: one}]") + child("three", "dependsOn: [{name: two}]"), "one/a.yaml": configs("a"), "two/a.yaml": configs("b"), "three/a.yaml": configs("d")},
+			head:  files{"root/k.yaml": child("two", "dependsOn: [{name: one}]") + child("three", "dependsOn: [{name: two}]"), "two/a.yaml": configs("b", "c"), "three/a.yaml": configs("d", "e")},
+			allow: "true, kustomization/flux/one",
+			want: "ConfigMap b of two\nConfigMap d of three\nKustomization three of root\nKustomization two of root\n" +
+				"! DependencyNotReady Kustomization flux/three: it depends on Kustomization flux/two, which will not be ready at this revision\n" +
+				"! DependencyNotReady Kustomization flux/two: it depends on Kustomization flux/one, which the change removes: name another one in spec.dependsOn, or none",
+		},
+		"what depends on one that stays, as its removal is refused, does not wait": {
+			base: files{"root/k.yaml": child("one") + child("two", "dependsOn: [{name: one}]") + child("own"), "one/a.yaml": configs("a"), "two/a.yaml": configs("b"), "own/a.yaml": configs("y")},
+			head: files{"root/k.yaml": child("two", "dependsOn: [{name: one}]") + child("own") + configs("y"), "one/a.yaml": configs("a"), "two/a.yaml": configs("b", "c"), "own/a.yaml": configs("y")},
+			want: "ConfigMap a of one\nConfigMap b of two\nConfigMap c of two\nConfigMap y of own\nKustomization one of root\nKustomization own of root\nKustomization two of root\n" +
+				"! SharedObject Kustomization flux/root: ConfigMap/app/y stands in Kustomization flux/own and in flux/root: remove it from one of them; until then this change is not applied here",
+		},
 		"a namespace is dropped that has objects": {
 			base:  files{"root/k.yaml": configs("a", "b") + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"},
 			head:  files{"root/k.yaml": configs("a", "c")},

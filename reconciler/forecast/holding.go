@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/cascadingdeletion"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -98,18 +99,35 @@ func (c holder) refused(ctx context.Context, index *siblings.Index, key client.O
 
 // awaits returns a Kustomization that another one depends on, and that does not apply the revision.
 func (c holder) awaits(ks *kustomizev1.Kustomization) (client.ObjectKey, bool) {
-	for _, ref := range ks.Spec.DependsOn {
-		key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-		if key.Namespace == "" {
-			key.Namespace = ks.Namespace
-		}
+	return firstOf(dependencies.Keys(ks), func(key client.ObjectKey) bool {
 		on := c.alive[key]
 		if on == nil || !c.follows(on) {
+			return false
+		}
+		_, applies := c.applies(key)
+		return !applies
+	})
+}
+
+// strand finds the Kustomizations that depend on one which the revision removes. It is asked once nothing else holds
+// any: what is held removes nothing.
+func (c holder) strand() (more bool) {
+	for _, key := range sorted(c.alive) {
+		if _, applies := c.applies(key); !applies {
 			continue
 		}
-		if _, applies := c.applies(key); !applies {
-			return key, true
+		if on, removed := firstOf(dependencies.Keys(c.alive[key]), func(key client.ObjectKey) bool { return c.gone[key] }); removed {
+			c.held[key] = refusal{comparison.RiskDependency, fmt.Sprintf("it depends on Kustomization %s, which the change removes: name another one in spec.dependsOn, or none", on)}
+			more = true
 		}
+	}
+	return more
+}
+
+// firstOf returns the first key of which is holds.
+func firstOf(keys []client.ObjectKey, is func(client.ObjectKey) bool) (client.ObjectKey, bool) {
+	if at := slices.IndexFunc(keys, is); at >= 0 {
+		return keys[at], true
 	}
 	return client.ObjectKey{}, false
 }

@@ -153,6 +153,15 @@ func Key(ks *kustomizev1.Kustomization, ref kustomizev1.DependencyReference) cli
 	return client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 }
 
+// Keys returns the names of all Kustomizations that ks depends on, in its order.
+func Keys(ks *kustomizev1.Kustomization) []client.ObjectKey {
+	keys := make([]client.ObjectKey, 0, len(ks.Spec.DependsOn))
+	for _, ref := range ks.Spec.DependsOn {
+		keys = append(keys, Key(ks, ref))
+	}
+	return keys
+}
+
 // allReadiness is what the readiness expressions of one run may cost together, in units of expression.Budget, to be
 // compiled and evaluated. It is about half a second.
 const allReadiness = 5_000_000
