@@ -114,9 +114,27 @@ func statefulSet() kinds.Rules {
 		Reflect:      rules.ReflectTracked(append(counts, "currentRevision", "updateRevision")...),
 		Aggregate:    rules.Aggregate(rules.Sum(counts...), fitReplicas("updatedReplicas", "currentReplicas"), rules.Observe, revisions),
 		Unheard:      rules.Unheard{Lost: lostReplicas}.Rule(),
-		Health:       rules.RolledOut(replicasPath...),
+		Health:       statefulSetHealthy,
 		Dependencies: statefulSetDependencies,
 	}
+}
+
+// statefulSetHealthy counts as updated what its controller is to update by itself: nothing with the strategy OnDelete, and
+// the replicas from the partition on with a partition. All replicas have to be available whatever they run.
+func statefulSetHealthy(obj kinds.Object) (bool, error) {
+	replicas := rules.Number(obj.Object, replicasPath...)
+	updates := max(replicas-rules.Number(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), 0)
+	if onDelete(obj) {
+		updates = 0
+	}
+	updated := rules.Number(obj.Object, "status", "updatedReplicas")
+	return rules.SpecObserved(obj) && updated >= updates &&
+		rules.Number(obj.Object, "status", "availableReplicas") >= max(replicas, updated), nil
+}
+
+// onDelete reports whether a StatefulSet or a DaemonSet leaves it to others to replace its Pods: it deletes none.
+func onDelete(obj kinds.Object) bool {
+	return rules.Text(obj.Object, "spec", "updateStrategy", "type") == string(appsv1.OnDeleteStatefulSetStrategyType)
 }
 
 // revisions sets the revisions of the first cluster that is in an update, or else
@@ -165,7 +183,7 @@ func daemonSet() kinds.Rules {
 }
 
 func daemonSetHealthy(obj kinds.Object) (bool, error) {
-	updated := rules.Number(obj.Object, "status", "updatedNumberScheduled")
-	return rules.SpecObserved(obj) && updated >= rules.Number(obj.Object, "status", "desiredNumberScheduled") &&
-		rules.Number(obj.Object, "status", "numberAvailable") >= updated, nil
+	updated, desired := rules.Number(obj.Object, "status", "updatedNumberScheduled"), rules.Number(obj.Object, "status", "desiredNumberScheduled")
+	return rules.SpecObserved(obj) && (updated >= desired || onDelete(obj)) &&
+		rules.Number(obj.Object, "status", "numberAvailable") >= max(desired, updated), nil
 }
