@@ -60,6 +60,16 @@ func evictable(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return metav1.Condition{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason, Message: record.Stays.Message}, true
 }
 
+// WithoutReplacement returns the clusters that a template should leave and cannot, if its status says so: those that its
+// condition Evictable is about.
+func WithoutReplacement(b workv1alpha2.Binding) []string {
+	record, _ := placement.RecordOf(b)
+	if record.Stays == nil || !meta.IsStatusConditionFalse(b.BindingStatus().Conditions, workv1alpha2.Evictable) {
+		return nil
+	}
+	return record.Stays.Clusters
+}
+
 // Report is the input for the status of a binding.
 type Report struct {
 	// Works of the binding, in any order.

@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -44,6 +45,30 @@ func TestWhatCannotBeMovedIsReported(t *testing.T) {
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatSomebodysTaskCannotMoveIsToldOnce: a task that others wrote names a cluster of the placement, and there is no other one.
+func TestWhatSomebodysTaskCannotMoveIsToldOnce(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	b := bindingOf("web")
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Producer: "ops", Reason: "Maintenance", Message: "its disks are changed"}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	const why = "It stays in east (its disks are changed): no other place: 0/1 clusters are available"
+	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason, Message: why + "."}}
+	b.Annotations = placement.Decision{Record: placement.Record{
+		Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Clusters: []string{"east"}, Message: why + "."},
+	}}.Annotations()
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b, nil)
+	var got []string
+	for _, p := range s.Fleet().Problems {
+		got = append(got, p.Message)
+	}
+	if diff := cmp.Diff([]string{"it must be moved, and cannot be. " + why}, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

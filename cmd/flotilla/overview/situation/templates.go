@@ -105,9 +105,14 @@ func take(s *Survey, b workv1alpha2.Binding, template *unstructured.Unstructured
 }
 
 // stayingBehind adds a template that still runs where it is not placed any more. well is true if it is ready in its new
-// place: the old copy is then no problem if its cluster cannot be reached.
+// place: the old copy is then no problem if its cluster cannot be reached. What has no other place is told with its
+// condition, see asides.
 func stayingBehind(s *Survey, b workv1alpha2.Binding, well bool, problems *problemsOf) {
+	without := rollup.WithoutReplacement(b)
 	for _, stays := range eviction.KeptBy(b.BindingSpec()) {
+		if stays.Stuck && slices.Contains(without, stays.Cluster) {
+			continue
+		}
 		if stays = stays.While(s.silent.Away); stays.Away && well {
 			s.asides.staying = append(s.asides.staying, staying{
 				idOf(problems.ref), "it was moved off " + stays.Cluster, "Its old copy goes once " + stays.Cluster + " is back, if it is healthy elsewhere by then",
