@@ -46,7 +46,7 @@ func TestAChildThatAHeldCommitRetires(t *testing.T) {
 		return ks
 	}
 	const follows = "follows from Kustomization flux-system/root: its commit retires or moves this one, and is held"
-	const mend = "correct spec.path where Kustomization flux-system/root has it, or add that folder, and commit; the last revision keeps running. flotilla trace kustomization/apps -n flux-system"
+	const mend = "correct spec.path where Kustomization flux-system/root has it, add that folder, or drop this Kustomization there to remove what it runs, and commit; the last revision keeps running. flotilla trace kustomization/apps -n flux-system"
 	for name, tc := range map[string]struct {
 		root, revision string // of the root: its reason, and the revision that it tried
 		want           string

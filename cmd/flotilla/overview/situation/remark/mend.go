@@ -17,10 +17,17 @@ import (
 // decryption, which stand in the Kustomization; or the Secret with the keys.
 func Mend(ks *kustomizev1.Kustomization, ready *metav1.Condition) string {
 	if ready.Reason == inventory.ReasonPathNotFound {
-		if owner, owned := inventory.OwnerOf(ks); owned {
+		owner, owned := inventory.OwnerOf(ks)
+		runs := standing.Revision(ks) != ""
+		switch {
+		case owned && runs:
+			return fmt.Sprintf("correct spec.path where Kustomization %s has it, add that folder, or drop this Kustomization there to remove what it runs, and commit", owner)
+		case owned:
 			return fmt.Sprintf("correct spec.path where Kustomization %s has it, or add that folder, and commit", owner)
+		case runs:
+			return fmt.Sprintf("correct spec.path: flotilla edit kustomization %s, or commit that folder; to remove what it runs: flotilla delete kustomization %s", argsOf(ks), argsOf(ks))
 		}
-		return fmt.Sprintf("correct spec.path: flotilla edit kustomization %s -n %s, or commit that folder", ks.Name, ks.Namespace)
+		return fmt.Sprintf("correct spec.path: flotilla edit kustomization %s, or commit that folder", argsOf(ks))
 	}
 	if ready.Reason == meta.BuildFailedReason {
 		if next := mendDecryption(ks, undecrypted.Of(ks, ready.Message)); next != "" {
@@ -30,9 +37,11 @@ func Mend(ks *kustomizev1.Kustomization, ready *metav1.Condition) string {
 	return "correct the files and commit"
 }
 
+// argsOf returns a Kustomization as the arguments of a command.
+func argsOf(ks *kustomizev1.Kustomization) string { return ks.Name + inNamespace(ks.Namespace) }
+
 // mendDecryption returns what to do where the files are right and cannot be decrypted; empty for no fault.
 func mendDecryption(ks *kustomizev1.Kustomization, fault undecrypted.Fault) string {
-	at := ks.Name + inNamespace(ks.Namespace)
 	secret := ""
 	if d := ks.Spec.Decryption; d != nil && d.SecretRef != nil {
 		secret = "the Secret " + d.SecretRef.Name + inNamespace(ks.Namespace)
@@ -41,7 +50,7 @@ func mendDecryption(ks *kustomizev1.Kustomization, fault undecrypted.Fault) stri
 		if owner, owned := inventory.OwnerOf(ks); owned {
 			return fmt.Sprintf("set %s where Kustomization %s has it, and commit", field, owner)
 		}
-		return fmt.Sprintf("set %s: flotilla edit kustomization %s", field, at)
+		return fmt.Sprintf("set %s: flotilla edit kustomization %s", field, argsOf(ks))
 	}
 	switch fault {
 	case undecrypted.Unset:
@@ -51,7 +60,7 @@ func mendDecryption(ks *kustomizev1.Kustomization, fault undecrypted.Fault) stri
 	case undecrypted.SecretMissing:
 		return "create " + secret + ", with the private key as NAME.agekey or NAME.asc"
 	case undecrypted.SecretUnusable:
-		return "correct " + secret + ", then: flotilla reconcile kustomization " + at
+		return "correct " + secret + ", then: flotilla reconcile kustomization " + argsOf(ks)
 	case undecrypted.KeyMissing:
 		return "add the key that is missing to " + secret + ", or run sops updatekeys on the file and commit"
 	}

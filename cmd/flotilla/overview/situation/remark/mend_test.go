@@ -19,13 +19,17 @@ func TestWhatMendsARevision(t *testing.T) {
 	alone := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	applied := alone.DeepCopy()
 	applied.Labels = inventory.OwnerLabels(client.ObjectKey{Namespace: "team", Name: "root"})
+	runs, child := alone.DeepCopy(), applied.DeepCopy()
+	runs.Status.LastAppliedRevision, child.Status.LastAppliedRevision = "main@sha1:1", "main@sha1:1"
 	for name, tc := range map[string]struct {
 		ks           *kustomizev1.Kustomization
 		reason, want string
 	}{
-		"its files":                   {alone, "BuildFailed", "correct the files and commit"},
-		"its path":                    {alone, "PathNotFound", "correct spec.path: flotilla edit kustomization web -n shop, or commit that folder"},
-		"its path, which is in files": {applied, "PathNotFound", "correct spec.path where Kustomization team/root has it, or add that folder, and commit"},
+		"its files":                           {alone, "BuildFailed", "correct the files and commit"},
+		"its path":                            {alone, "PathNotFound", "correct spec.path: flotilla edit kustomization web -n shop, or commit that folder"},
+		"its path, which is in files":         {applied, "PathNotFound", "correct spec.path where Kustomization team/root has it, or add that folder, and commit"},
+		"its folder, of which something runs": {runs, "PathNotFound", "correct spec.path: flotilla edit kustomization web -n shop, or commit that folder; to remove what it runs: flotilla delete kustomization web -n shop"},
+		"its folder, as well, where its path is in files": {child, "PathNotFound", "correct spec.path where Kustomization team/root has it, add that folder, or drop this Kustomization there to remove what it runs, and commit"},
 	} {
 		if got := remark.Mend(tc.ks, &metav1.Condition{Reason: tc.reason}); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
