@@ -198,7 +198,7 @@ func (e *Refusal) Error() string {
 	}
 	unclear := ""
 	if len(e.Unclear) > 0 {
-		unclear = "allowed is " + strings.Join(e.Unclear, ", ") + "; "
+		unclear = "not allowed by " + strings.Join(e.Unclear, ", ") + "; "
 	}
 	became := Refused(e.Stands)
 	if e.Ends {
