@@ -115,7 +115,7 @@ func TestPlan(t *testing.T) {
 		"nothing runs there": {want: ""},
 		"one goes":           {bindings: []workv1alpha2.Binding{running("web", 2, divided())}, capacity: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 		"one that may run nowhere else": {bindings: []workv1alpha2.Binding{running("web", 2, only)}, capacity: 9,
-			want: "Refused Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
+			want: "Refused Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"there is room for the first alone": {bindings: []workv1alpha2.Binding{running("web", 2, divided()), running("api", 2, divided())}, capacity: 3,
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
 				"Refused Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
@@ -196,7 +196,7 @@ func TestPlanNamesWhatIsNotReady(t *testing.T) {
 		"its policy tolerates that": {running("web", 2, tolerates), "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy, and west is unreachable since 2026-01-02 12:00 UTC)\n", []string{"west"}},
 		"it runs in east only": {running("web", 2, divided(), carried),
 			"Refused Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}, " +
-				"1 cluster(s) had untolerated taint {cluster.karmada.io/not-ready:NoSchedule}): make room for it, or give PropagationPolicy shop/all another cluster; what each says: flotilla explain deployment/web -n shop\n", nil},
+				"1 cluster(s) had untolerated taint {cluster.karmada.io/not-ready:NoSchedule}): give PropagationPolicy shop/all another cluster; what each says: flotilla explain deployment/web -n shop\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows := drain.Plan(drain.Input{Cluster: "east", Clusters: []*clusterv1alpha1.Cluster{cluster("east", 9), west}, Bindings: []workv1alpha2.Binding{tc.binding}, Now: noon})

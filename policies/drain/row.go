@@ -221,6 +221,8 @@ func (r *Row) remedy(record placement.Record, b workv1alpha2.Binding) string {
 	switch {
 	case record.Reason == workv1alpha2.BindingReasonQuotaExceeded:
 		return "raise the quota, or ask for less: flotilla get federatedresourcequotas -n " + r.Namespace
+	case strings.HasPrefix(r.Why, noPlace) && strings.Contains(r.Why, noneFits):
+		return "give " + policyOf(b) + " another cluster; what each says: " + r.explain()
 	case strings.HasPrefix(r.Why, noPlace):
 		return "make room for it, or give " + policyOf(b) + " another cluster; what each says: " + r.explain()
 	}
@@ -255,8 +257,12 @@ func reasonOf(record placement.Record) string {
 	return strings.TrimSuffix(record.Stays.Message, ".")
 }
 
-// noPlace begins to say why there is no other place.
-const noPlace = "no other place: "
+const (
+	// noPlace begins to say why there is no other place.
+	noPlace = "no other place: "
+	// noneFits says that the clusters do not fit, whatever room they have; see unfit.Error.
+	noneFits = " clusters are available: "
+)
 
 // since reports whether a decision is not older than the drain.
 func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {

@@ -32,7 +32,7 @@ func TestPlanForAnyTaint(t *testing.T) {
 		"failover is off":         {running("web", 2, divided()), placement.Options{}, "Stays Deployment shop/web: east=2 ->  (failover is off)\n"},
 		"its policy tolerates it": {running("web", 2, tolerating(divided(), nil)), on, "Stays Deployment shop/web: east=2 ->  (its policy tolerates the taint)\n"},
 		"it does so for a while":  {running("web", 2, tolerating(divided(), ptr.To[int64](90))), on, "Waits Deployment shop/web: east=2 ->  (east at 12:02:30 UTC (in 90s): untolerated taint {repair:NoExecute})\n"},
-		"it may run nowhere else": {running("web", 2, only), on, "Refused Deployment shop/web: east=2 ->  (" + refused + "): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
+		"it may run nowhere else": {running("web", 2, only), on, "Refused Deployment shop/web: east=2 ->  (" + refused + "): give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"no policy carries it":    {running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Labels = nil }), on, "Stays Deployment shop/web: east=2 ->  (no policy carries it): have a policy carry it, or delete Deployment shop/web; how policies see it: flotilla explain deployment/web -n shop\n"},
 		"it is elsewhere":         {running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" }), on, ""},
 		"its scheduling is paused": {running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
