@@ -3,7 +3,7 @@
 // In go bindings and the clusters; out comes, for each cluster that is lost, how many templates are to leave it, and when, and of a
 // template that is unhealthy in one when it is to leave that.
 // It decides nothing: policies/failover says by the rules of each decision when that is due. What its placement means nowhere
-// else is counted apart; what finds no room elsewhere by then is counted as leaving.
+// else is counted apart, like what was placed while failover was off; what finds no room elsewhere by then is counted as leaving.
 package departing
 
 import (
@@ -26,6 +26,7 @@ type Templates map[string]*count
 type count struct {
 	templates   int // with another place
 	nowhere     int
+	stay        int // as failover was off when they were placed
 	first, last time.Time
 }
 
@@ -48,18 +49,17 @@ func (t Templates) Take(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster
 	if spec.Placement == nil || b.GetDeletionTimestamp() != nil || !isPlaced(spec, cluster.Name) {
 		return
 	}
-	record, _ := placement.RecordOf(b)
+	record, decided := placement.RecordOf(b)
+	if decided && record.Rules == nil {
+		t.of(cluster.Name).stay++
+		return
+	}
 	rules, _ := record.Rules.Rules()
 	leaving, leaves := rules.Leaves(cluster, spec.Placement.ClusterTolerations, now)
 	if !leaves || leaving.Stays != "" || leaving.At == nil || !leaving.At.After(now) {
 		return
 	}
-	at := leaving.At.Time
-	of := t[cluster.Name]
-	if of == nil {
-		of = &count{}
-		t[cluster.Name] = of
-	}
+	at, of := leaving.At.Time, t.of(cluster.Name)
 	if !elsewhere(spec.Placement, cluster.Name, fleet) {
 		of.nowhere++
 		return
@@ -71,6 +71,14 @@ func (t Templates) Take(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster
 	if at.After(of.last) {
 		of.last = at
 	}
+}
+
+// of returns what is counted of a cluster.
+func (t Templates) of(cluster string) *count {
+	if t[cluster] == nil {
+		t[cluster] = &count{}
+	}
+	return t[cluster]
 }
 
 // elsewhere reports whether a placement means another cluster of a fleet than this one, by any of its affinities, that is not lost itself.
@@ -90,32 +98,38 @@ func isPlaced(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 }
 
 // Text returns what to add to the remark that a cluster is lost: how many templates leave it unless it comes back, and when, and
-// how many have no other place. Empty for none.
+// how many have no other place, or stay as failover is off. Empty for none.
 func (t Templates) Text(cluster string) string {
 	of := t[cluster]
 	if of == nil {
 		return ""
 	}
-	stay := ""
-	switch of.nowhere {
-	case 0:
-	case 1:
-		stay = "; 1 template should leave it, and has no other place"
-	default:
-		stay = fmt.Sprintf("; %d templates should leave it, and have no other place", of.nowhere)
+	stay := either(of.nowhere, "; 1 template should leave it, and has no other place", "; %d templates should leave it, and have no other place") +
+		either(of.stay, "; 1 template stays in it", "; %d templates stay in it")
+	if of.stay > 0 {
+		stay += ", as failover is off (flotillad serve --failover=on)"
 	}
-	who := fmt.Sprintf("; %d templates leave it", of.templates)
-	switch of.templates {
-	case 0:
+	if of.templates == 0 {
 		return stay
-	case 1:
-		who = "; 1 template leaves it"
 	}
+	who := either(of.templates, "; 1 template leaves it", "; %d templates leave it")
 	when := " at " + clock(of.first)
 	if clock(of.last) != clock(of.first) {
 		when = " from " + clock(of.first) + " to " + clock(of.last)
 	}
 	return who + when + " UTC, unless it is back" + stay
+}
+
+// either returns a text for a count: one where it is one, many with the number in it for more, and none for zero.
+func either(n int, one, many string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return one
+	default:
+		return fmt.Sprintf(many, n)
+	}
 }
 
 func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }

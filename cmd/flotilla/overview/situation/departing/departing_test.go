@@ -50,7 +50,8 @@ func TestTemplates(t *testing.T) {
 		want     string
 	}{
 		"nothing is there":                   {bindings: []workv1alpha2.Binding{placed(failover, "east")}},
-		"failover is off":                    {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west")}},
+		"failover is off":                    {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west")}, want: "; 1 template stays in it, as failover is off (flotillad serve --failover=on)"},
+		"failover is off, and two are there": {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west"), placed(`{"reason":"Success"}`, "west")}, want: "; 2 templates stay in it, as failover is off (flotillad serve --failover=on)"},
 		"one is to leave":                    {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", forever)}, want: "; 1 template leaves it at 12:05:00 UTC, unless it is back"},
 		"two at the same time":               {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west")}, want: "; 2 templates leave it at 12:05:00 UTC, unless it is back"},
 		"two, one after another":             {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", until(60))}, want: "; 2 templates leave it from 12:01:00 to 12:05:00 UTC, unless it is back"},
