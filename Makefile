@@ -5,8 +5,10 @@ GO ?= go
 # and runs in no image without its libraries.
 export CGO_ENABLED ?= 0
 # Compilers and linkers collect their garbage a quarter as often, and take a sixth less
-# time. What they build does not, and what is cached is the same.
-export GOFLAGS := $(GOFLAGS) '-toolexec=env GOGC=400'
+# time. What they build does not, and what is cached is the same. What only a debugger reads
+# is left out, which takes a seventh of the time of a compiler: a program for one is built
+# by `go build ./cmd/...`.
+export GOFLAGS := $(GOFLAGS) -gcflags=all=-dwarf=false '-toolexec=env GOGC=400'
 KUBERNETES_VERSION := v1.36.4
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
