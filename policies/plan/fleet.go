@@ -20,6 +20,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -50,6 +51,10 @@ type FleetInput struct {
 	Now time.Time
 	// Kept are the Works of an earlier plan; nil for none.
 	Kept *Kept
+	// Reserves has what is placed anew take room from what is decided after it, and what matters more decided first.
+	Reserves bool
+	// Reported are clusters of which what they report counts, whatever was answered about them before.
+	Reported []string
 }
 
 // TemplatePlan is the plan of one template.
@@ -91,7 +96,7 @@ func Fleet(in FleetInput) []TemplatePlan {
 	directory := propagation.NewDirectory(identified(in.Policies), in.Overrides, in.Skip)
 	plans := make([]TemplatePlan, len(in.Templates))
 	works := make([]*WorksInput, len(in.Templates))
-	for _, i := range definitionsFirst(in.Templates) {
+	for _, i := range in.order(now) {
 		c := directory.Case(in.Templates[i])
 		c.NoPreemption = in.NoPreemption
 		plans[i], works[i] = in.plan(c, now, snap)
@@ -128,13 +133,15 @@ func identified(policies []policyv1alpha1.Policy) []policyv1alpha1.Policy {
 type bound struct {
 	all []workv1alpha2.Binding
 	at  map[bindingKey]int
+	// loads are what was placed anew takes of clusters; see FleetInput.Reserves.
+	loads map[string]*estimate.Load
 }
 
 // bindingKey identifies a template of which there is one binding.
 type bindingKey struct{ namespace, name string }
 
 func newBound(bindings []workv1alpha2.Binding) *bound {
-	b := &bound{all: slices.Clone(bindings), at: map[bindingKey]int{}}
+	b := &bound{all: slices.Clone(bindings), at: map[bindingKey]int{}, loads: map[string]*estimate.Load{}}
 	for i := range b.all {
 		b.at[bindingKey{b.all[i].GetNamespace(), b.all[i].GetName()}] = i
 	}
@@ -234,14 +241,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	}
 	// A definition that is carried along would be served there by the time that this runs.
 	snap = snap.Arriving(in.definition(template, now), &out.Binding.BindingSpec().Resource)
-	situation := placement.Situation{Clusters: snap, Peers: placement.PeersOf(out.Binding, now.all), Now: in.Now}
-	situation.Estimates = placement.Recalled(current, out.Binding, snap, in.Now) // no estimator is asked here
-	decision, changed := placement.Decide(out.Binding, situation, in.Scheduling)
-	out.Err = decision.Err
-	if changed {
-		out.Placed = decision.Why
-		decision.Put(out.Binding)
-	}
+	in.place(&out, current, now, snap)
 	now.put(out.Binding)
 	// Under a Lazy policy the binding stays that of the version before, and so do its Works.
 	if digest, err := propagation.Digest(claimed); err != nil || digest != out.Binding.GetAnnotations()[propagation.DigestAnnotation] {

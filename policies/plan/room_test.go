@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -62,5 +63,58 @@ func TestPlansCountRoomAsTheLastDecisionDid(t *testing.T) {
 		if diff := cmp.Diff(tc.want, placement.Text(p.Binding.BindingSpec().Clusters)); diff != "" || p.Err != nil {
 			t.Errorf("after %s: %v (-want +got):\n%s", tc.after, p.Err, diff)
 		}
+	}
+}
+
+// TestWhatMovesTakesRoomFromTheNext: two workloads leave a cluster for one that has room for one of them. The one that matters more
+// goes, or the first by name; a plan that reserves nothing has both go.
+func TestWhatMovesTakesRoomFromTheNext(t *testing.T) {
+	const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: %s}, spec: {replicas: 3, template: {spec: {containers: [{name: web, image: "web:1", resources: {requests: {cpu: "1"}}}]}}}}`
+	cases := map[string]struct {
+		reserves bool
+		urgent   string
+		want     map[string]string
+	}{
+		"nothing is reserved":         {false, "", map[string]string{"one": "east", "two": "east"}},
+		"the first by name":           {true, "", map[string]string{"one": "east", "two": "west"}},
+		"the one with a higher class": {true, "two", map[string]string{"one": "west", "two": "east"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := plan.FleetInput{Interpreter: interpreter.Native(), Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Reserves: tc.reserves, Priorities: map[string]int32{"urgent": 7}}
+			for name, cpu := range map[string]string{"west": "9", "east": "4"} {
+				c := &clusterv1alpha1.Cluster{}
+				c.Name = name
+				c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
+				c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
+				c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{"cpu": resource.MustParse(cpu), "pods": resource.MustParse("100")}}
+				in.Clusters = append(in.Clusters, c)
+			}
+			for _, name := range []string{"two", "one"} {
+				in.Templates = append(in.Templates, object(t, fmt.Sprintf(deployment, name)))
+				policy := carrier("apps/v1", "Deployment", "west", func(s *policyv1alpha1.PropagationSpec) {
+					s.ResourceSelectors[0].Name = name
+					s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceAggregated}
+					if name == tc.urgent {
+						s.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassName: "urgent"}
+					}
+				})
+				policy.SetName(name)
+				in.Policies = append(in.Policies, policy)
+			}
+			for _, p := range plan.Fleet(in) {
+				in.Bindings = append(in.Bindings, p.Binding)
+			}
+			for _, p := range in.Policies {
+				p.PropagationSpec().Placement.ClusterAffinity.ClusterNames = []string{"east"}
+			}
+			got := map[string]string{}
+			for _, p := range plan.Fleet(in) {
+				got[p.Resource.Name] = p.Binding.BindingSpec().Clusters[0].Name
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
