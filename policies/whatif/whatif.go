@@ -1,8 +1,10 @@
 // Package whatif makes Clusters as they would be, so that a decision about them can be seen before it is taken.
 //
 // In go a Cluster as it is, the ClusterTaintPolicies and a time; out comes a copy as the loops would have it by then:
-// lost, or with taints. What joins is a Cluster of the caller's own. The copies go wherever Clusters go: into
-// placement.NewSnapshot and plan.FleetInput. Nothing is ever stored, and nothing that it is given is changed.
+// lost, or with taints. Or in go all Clusters, and words for what happens to them, such as "eu-3:down"; out come the
+// Clusters as they are in the end, and what there is to say of that. What joins is a Cluster of the caller's own. The
+// copies go wherever Clusters go: into placement.NewSnapshot and plan.FleetInput. Nothing is ever read or stored, and
+// nothing that it is given is changed.
 package whatif
 
 import (

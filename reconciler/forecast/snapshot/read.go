@@ -98,6 +98,21 @@ func Of(ctx context.Context, hub client.Reader, now time.Time, more ...schema.Gr
 	return s, s.templates(ctx, hub, more)
 }
 
+// ReadTaints reads by what policies clusters get taints, which a plan of a change alone does not need. Who may not list them does
+// not know them.
+func (s *Snapshot) ReadTaints(ctx context.Context, hub client.Reader) error {
+	found := []policyv1alpha1.ClusterTaintPolicy{}
+	err := each(ctx, hub, &policyv1alpha1.ClusterTaintPolicyList{}, func(l *policyv1alpha1.ClusterTaintPolicyList) { found = append(found, l.Items...) })
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Policies.Taints = found
+	return nil
+}
+
 func (s *Snapshot) clusters(ctx context.Context, hub client.Reader) error {
 	return each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(l *clusterv1alpha1.ClusterList) { s.Clusters = append(s.Clusters, l.Items...) })
 }

@@ -61,6 +61,8 @@ type Policies struct {
 	Overrides          []policyv1alpha1.OverridePolicy           `json:"overridePolicies,omitempty"`
 	ClusterOverrides   []policyv1alpha1.ClusterOverridePolicy    `json:"clusterOverridePolicies,omitempty"`
 	Quotas             []policyv1alpha1.FederatedResourceQuota   `json:"federatedResourceQuotas,omitempty"`
+	// Taints say which taints clusters get as they are lost. Nil where that is not known.
+	Taints []policyv1alpha1.ClusterTaintPolicy `json:"clusterTaintPolicies,omitzero"`
 }
 
 // Source is which files a source takes of what it follows.
@@ -199,6 +201,9 @@ func (s *Snapshot) Withhold() {
 	s.Policies.ClusterPropagation = open(s.Policies.ClusterPropagation, func(p *policyv1alpha1.ClusterPropagationPolicy) metav1.Object { return p })
 	s.Policies.Overrides = open(s.Policies.Overrides, func(p *policyv1alpha1.OverridePolicy) metav1.Object { return p })
 	s.Policies.ClusterOverrides = open(s.Policies.ClusterOverrides, func(p *policyv1alpha1.ClusterOverridePolicy) metav1.Object { return p })
+	if s.Policies.Taints != nil {
+		s.Policies.Taints = append([]policyv1alpha1.ClusterTaintPolicy{}, open(s.Policies.Taints, func(p *policyv1alpha1.ClusterTaintPolicy) metav1.Object { return p })...)
+	}
 	s.Policies.Quotas = open(s.Policies.Quotas, func(p *policyv1alpha1.FederatedResourceQuota) metav1.Object { return p })
 	s.Bindings.Namespaced = open(s.Bindings.Namespaced, func(p *workv1alpha2.ResourceBinding) metav1.Object { return p })
 	s.Bindings.Cluster = open(s.Bindings.Cluster, func(p *workv1alpha2.ClusterResourceBinding) metav1.Object { return p })
