@@ -31,6 +31,9 @@ type change struct {
 
 // change finds out what the files do to the fleet.
 func (f *planFlags) change(ctx context.Context, w *world) (change, error) {
+	if !f.filed() {
+		return change{before: w.fleet, after: w.fleet}, nil
+	}
 	source, only, follows, err := f.follows(w)
 	if err != nil {
 		return change{}, command.Usage(err)
@@ -112,12 +115,15 @@ func (w *world) followed(ctx context.Context, files sides, source inventory.Sour
 	} else {
 		f.Complete = w.tried
 	}
+	clusters := state.Fleet.Clusters
+	state.Fleet = w.supposed.after(state.Fleet) // what is refused, as a cluster is unknown, is so by those that there will be
 	head, err := f.After(ctx, forecast.Query{Before: state, Only: only, Revision: forecast.Revision{
 		Source: source, Name: files.head.revision, Allows: files.head.allows, Files: tree(files.head.files),
 	}})
 	if err == nil && only != (client.ObjectKey{}) && head.Before.Kustomizations[only] == nil && head.After.Kustomizations[only] == nil {
 		err = command.Usage(fmt.Errorf("there is no Kustomization %s before or after the change", only))
 	}
+	head.Before.Fleet.Clusters, head.Before.Fleet.Reported = clusters, nil
 	return change{before: head.Before.Fleet, after: head.After.Fleet, risks: head.Risks, still: head.Still}, err
 }
 

@@ -53,6 +53,9 @@ func export(ctx context.Context, f *fleet.Flags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := s.ReadTaints(ctx, hub); err != nil {
+		return err
+	}
 	content, err := s.Write()
 	if err != nil {
 		return err

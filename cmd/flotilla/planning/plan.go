@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
@@ -17,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison/report"
+	"github.com/flotilla-io/flotilla/policies/whatif"
 )
 
 // planFlags are the flags of plan.
@@ -31,6 +33,9 @@ type planFlags struct {
 	scope         fleet.Scope
 	output        string
 	exitCode, all bool
+	// whatIf are the words of events, and supposed is what they mean.
+	whatIf   []string
+	supposed []whatif.Event
 }
 
 // formats of --output.
@@ -39,7 +44,7 @@ var formats = []string{"text", "json", "yaml", "markdown"}
 func newPlanCommand(hub *fleet.Flags) *cobra.Command {
 	f := &planFlags{hub: hub}
 	cmd := &cobra.Command{
-		Use:   "plan FOLDER | -f FILE... | REVISION..REVISION",
+		Use:   "plan FOLDER | -f FILE... | REVISION..REVISION | --what-if EVENT",
 		Short: "Say what a change of files does to each cluster, before it is applied",
 		Long: `Say what a change of files does to each cluster, before it is applied or merged: which
 clusters gain and lose what and why, how replicas move, the exact difference of what each cluster
@@ -58,12 +63,22 @@ run, so that defaults make no difference. With --base they are compared with oth
 a revision of the Git repository that the folder is in, such as the branch that the change is to be
 merged into. --head takes a revision in place of the files: neither touches the worktree.
 
+With --what-if the fleet as it is, with the files before the change, is compared with the fleet as
+it would be once clusters are lost, drained, removed, changed or added, with the files after it.
+Without files, what the control plane holds is compared with what it would hold. What is seen is
+the end: failover has waited for as long as anything tolerates, and old copies are gone. EVENT is
+CLUSTER:down (it does not answer), :drain, :cordon, :remove, :label=KEY=VALUE, :label=KEY-,
+:taint=KEY=VALUE:EFFECT, :capacity=50% or :capacity=cpu=100,memory=200Gi, or add:FILE, the
+manifest of a Cluster that joins.
+
 With --fleet and --base no control plane is needed: flotilla fleet export writes the file.
 Values of Secrets are never shown; a digest that is another each time stands for one.`,
 		Example: `  flotilla plan . --source gitrepository/fleet -n flux-system
   flotilla plan . --source gitrepository/fleet.flux-system --base origin/main
   flotilla plan main...change --source gitrepository/fleet.flux-system --kustomization flux-system/shop
   flotilla plan -f web.yaml -f policy.yaml -C eu-1
+  flotilla plan --what-if eu-3:down
+  flotilla plan . --source fleet.flux-system --what-if eu-3:capacity=50%,add:us-4.yaml
   flotilla plan . --base origin/main --fleet fleet.yaml --source fleet.flux-system -o markdown --exit-code`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.files = append(f.files, args...)
@@ -77,6 +92,7 @@ Values of Secrets are never shown; a digest that is another each time stands for
 	flags.StringVar(&f.fleetFile, "fleet", "", "file of flotilla fleet export, instead of the control plane; needs --base")
 	flags.StringVar(&f.source, "source", "", "[KIND/]NAME[.NAMESPACE] of the source whose repository FOLDER is; without it and --kustomization nothing that the control plane holds is deleted, unless it is in --base")
 	flags.StringVar(&f.kustomization, "kustomization", "", "NAMESPACE/NAME of a Kustomization: show what it applies of its source's repository, FOLDER")
+	flags.StringArrayVar(&f.whatIf, "what-if", nil, "what happens to clusters besides, such as eu-3:down or add:us-4.yaml; several are separated by commas")
 	f.scope.AddClustersTo(cmd, hub, "say only what is about these clusters")
 	flags.StringVarP(&f.output, "output", "o", "text", strings.Join(formats, ", "))
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 0 if nothing changes in any cluster, 1 if something does, and 2 on an error")
@@ -91,8 +107,10 @@ func (f *planFlags) complete(cmd *cobra.Command) {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	output := cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("output", output); err != nil {
-		panic(err) // the flag was defined above
+	for name, offer := range map[string]cobra.CompletionFunc{"output": output, "what-if": f.completeEvent} {
+		if err := cmd.RegisterFlagCompletionFunc(name, offer); err != nil {
+			panic(err) // the flag was defined above
+		}
 	}
 }
 
@@ -122,15 +140,24 @@ func (f *planFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// check returns what is wrong with the call, and finds out what of it are revisions.
+// filed reports whether there are files of a change.
+func (f *planFlags) filed() bool { return len(f.files) > 0 || f.head != "" }
+
+// check returns what is wrong with the call, and finds out what of it are revisions and events.
 func (f *planFlags) check() error {
+	var err error
+	if f.supposed, err = whatif.Parse(f.whatIf); err != nil {
+		return command.Usage(fmt.Errorf("--what-if %w", err))
+	}
 	if len(f.files) == 1 && f.head == "" && len(f.base) == 0 {
 		if base, head, forked, is := span(f.files[0]); is {
 			f.files, f.base, f.head, f.forked = nil, []string{base}, head, forked
 		}
 	}
 	switch {
-	case len(f.files) == 0 && f.head == "":
+	case !f.filed() && len(f.supposed) > 0 && len(f.base) == 0 && f.source == "" && f.kustomization == "":
+		return command.Output(f.output, formats...)
+	case !f.filed():
 		return command.Usage(errors.New("the files of the change are missing: flotilla plan FOLDER"))
 	case f.head != "" && (len(f.base) > 1 || len(f.files) > 1):
 		return command.Usage(errors.New("with --head, name one revision for --base, and at most one folder"))
@@ -162,6 +189,7 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 			return comparison.Comparison{}, err
 		}
 	}
+	change.after = w.supposed.after(change.after)
 	in := comparison.Input{Base: comparison.Plan(change.before), Salt: make([]byte, 16), Brake: change.brake, Risks: change.risks}
 	if _, err := rand.Read(in.Salt); err != nil {
 		return comparison.Comparison{}, err
@@ -169,12 +197,17 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 	next := in.Base.Then(change.after)
 	next.Kept = plan.Keep(change.before, in.Base.Plans)
 	in.Head = comparison.Plan(next)
-	c := comparison.Compare(in)
+	w.supposed.describe(&in)
+	return f.narrowed(comparison.Compare(in), slices.Concat(change.before.Clusters, change.after.Clusters))
+}
+
+// narrowed returns the part of a comparison that is about the clusters of the call.
+func (f *planFlags) narrowed(c comparison.Comparison, clusters []*clusterv1alpha1.Cluster) (comparison.Comparison, error) {
 	if len(f.scope.Named()) == 0 {
 		return c, nil
 	}
 	for _, name := range f.scope.Named() {
-		if !slices.ContainsFunc(w.snapshot.Clusters, named(name)) {
+		if !slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name }) {
 			return c, command.Usage(fmt.Errorf("there is no cluster %s in the fleet", name))
 		}
 	}

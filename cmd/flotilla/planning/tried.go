@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/forecast"
@@ -84,9 +83,4 @@ func (w *world) tried(ctx context.Context, objects []*unstructured.Unstructured)
 		}
 	}
 	return out, nil
-}
-
-// named finds a cluster by name.
-func named(name string) func(clusterv1alpha1.Cluster) bool {
-	return func(c clusterv1alpha1.Cluster) bool { return c.Name == name }
 }

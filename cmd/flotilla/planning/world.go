@@ -36,6 +36,8 @@ type world struct {
 	builder *build.Builder
 	// lacks are the Kustomizations whose variables are not known, sorted.
 	lacks []string
+	// supposed happens to the clusters besides.
+	supposed supposed
 }
 
 // world reads the fleet.
@@ -63,7 +65,7 @@ func (f *planFlags) world(ctx context.Context, stdin io.Reader) (*world, error) 
 	}
 	stack := customization.NewStack(lua.New(lua.Options{Now: time.Now, Time: time.Minute}), given)
 	w.fleet = w.snapshot.Fleet(stack.Interpreter(), now)
-	return w, nil
+	return w, w.suppose(ctx, f.supposed)
 }
 
 // mostFleet is how large the file of a fleet may be, in bytes.

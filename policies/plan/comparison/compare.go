@@ -65,6 +65,10 @@ type Input struct {
 	Brake func(Removal) string
 	// Risks are known besides, such as what the loop that applies files will refuse.
 	Risks []Risk
+	// WhatIf are the events that Head supposes, Supposed is the same as a clause, and Notes are what is to be said of them.
+	WhatIf   []string
+	Supposed string
+	Notes    []string
 }
 
 // Removal is what a change takes away from a Kustomization.
@@ -79,7 +83,7 @@ type Removal struct {
 func Compare(in Input) Comparison {
 	c := newComparer(in, newIndex(in.Base), newIndex(in.Head))
 	c.templates()
-	c.out = Comparison{APIVersion: APIVersion, Kind: Kind, Held: c.held, Placements: c.placements}
+	c.out = Comparison{APIVersion: APIVersion, Kind: Kind, Held: c.held, Placements: c.placements, WhatIf: in.WhatIf, Supposed: in.Supposed, Notes: in.Notes}
 	c.out.Changes, c.out.Restarts = sortedChanges(c.groups), sortedRestarts(c.restarts)
 	(&assessor{c}).assess()
 	c.risks = append(c.risks, in.Risks...)

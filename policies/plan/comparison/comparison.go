@@ -15,9 +15,13 @@ const (
 
 // Comparison is what a change does to each cluster.
 type Comparison struct {
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Summary    Summary `json:"summary"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// WhatIf are the events that are supposed after the change, such as "eu-3:down".
+	WhatIf []string `json:"whatIf,omitempty"`
+	// Notes are what is to be said of those besides, each on one line for people.
+	Notes   []string `json:"notes,omitempty"`
+	Summary Summary  `json:"summary"`
 	// Risks are what a reviewer should look at, the worst first.
 	Risks []Risk `json:"risks,omitempty"`
 	// Placements are the templates that move, or whose replicas do, sorted by name.
@@ -28,6 +32,8 @@ type Comparison struct {
 	Restarts []Restart `json:"restarts,omitempty"`
 	// Held are templates about which nothing is decided any more, so that clusters keep what they have of them.
 	Held []Held `json:"held,omitempty"`
+	// Supposed is WhatIf as a clause, such as "eu-3 is down"; empty for none.
+	Supposed string `json:"-"`
 }
 
 // Empty reports whether the change does nothing: no cluster will hold anything else, and nothing is at risk by it.

@@ -10,7 +10,7 @@ func (c Comparison) Only(clusters []string) Comparison {
 	within := func(names []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(clusters, name) })
 	}
-	out := Comparison{APIVersion: c.APIVersion, Kind: c.Kind}
+	out := Comparison{APIVersion: c.APIVersion, Kind: c.Kind, WhatIf: c.WhatIf, Supposed: c.Supposed, Notes: c.Notes}
 	for _, r := range c.Risks {
 		if all := len(r.Clusters) == 0; all {
 			out.Risks = append(out.Risks, r)
@@ -50,7 +50,7 @@ func (c Comparison) Only(clusters []string) Comparison {
 // OfKustomization returns the part that is about what a Kustomization, NAMESPACE/NAME, applies. Risks of policies stay,
 // whoever applies these.
 func (c Comparison) OfKustomization(name string) Comparison {
-	out := Comparison{APIVersion: c.APIVersion, Kind: c.Kind}
+	out := Comparison{APIVersion: c.APIVersion, Kind: c.Kind, WhatIf: c.WhatIf, Supposed: c.Supposed, Notes: c.Notes}
 	for _, r := range c.Risks {
 		others := strings.HasPrefix(r.Policy, kustomizationTitle) && r.Policy != kustomizationTitle+name
 		if r.Object != nil && r.Object.Kustomization == name || r.Object == nil && !others {

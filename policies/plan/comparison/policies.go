@@ -87,7 +87,7 @@ func (p policies) changed(key policyKey) bool {
 // strangers adds the policies and overrides that name a cluster that nobody has, and did not before.
 func (c *assessor) strangers() {
 	all := c.policies()
-	before, after := namesOf(c.Base.Fleet.Clusters), namesOf(c.Head.Fleet.Clusters)
+	before, after := namesOf(c.Base.Fleet.Clusters), namesOf(remaining(c.Base.Fleet.Clusters, c.Head.Fleet.Clusters))
 	fleet := slices.Equal(before, after)
 	for _, key := range all.sorted() {
 		if fleet && !all.changed(key) {
@@ -117,6 +117,13 @@ func namedBy(p policy) []string {
 	default:
 		return nil
 	}
+}
+
+// remaining returns the clusters after a change without those that leave the fleet by it.
+func remaining(before, after []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
+	return slices.DeleteFunc(slices.Clone(after), func(c *clusterv1alpha1.Cluster) bool {
+		return c.DeletionTimestamp != nil && slices.ContainsFunc(before, func(was *clusterv1alpha1.Cluster) bool { return was.Name == c.Name && was.DeletionTimestamp == nil })
+	})
 }
 
 func namesOf(clusters []*clusterv1alpha1.Cluster) []string {

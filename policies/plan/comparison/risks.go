@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -149,7 +150,11 @@ func (c *assessor) concentrated() {
 func (c *assessor) unplaced() {
 	for id, head := range c.head.plans {
 		base := c.base.plans[id]
-		if head.Err == nil || base != nil && base.Err != nil && base.Err.Error() == head.Err.Error() {
+		if head.Err == nil {
+			c.stuck(id, base, head)
+			continue
+		}
+		if base != nil && base.Err != nil && base.Err.Error() == head.Err.Error() {
 			continue
 		}
 		if slices.ContainsFunc(c.held, func(h Held) bool { return h.Object == c.object(id) }) {
@@ -163,6 +168,24 @@ func (c *assessor) unplaced() {
 		}
 		c.risk(reason, id, nil, "%s: %v", c.object(id), head.Err)
 	}
+}
+
+// stuck adds a template that has to leave clusters and has no other place, where it had not to before.
+func (c *assessor) stuck(id identity, base, head *plan.TemplatePlan) {
+	stays := staysOf(head)
+	if was := staysOf(base); stays == nil || was != nil && was.Of == stays.Of {
+		return
+	}
+	c.risk(RiskNotPlaced, id, slices.Clone(stays.Clusters), "%s: %s", c.object(id), strings.TrimSuffix(stays.Message, "."))
+}
+
+// staysOf is what a plan says that a template has to leave and cannot; nil for nothing.
+func staysOf(p *plan.TemplatePlan) *placement.Stays {
+	if p == nil || p.Binding == nil {
+		return nil
+	}
+	record, _ := placement.RecordOf(p.Binding)
+	return record.Stays
 }
 
 // fault adds why nothing can be made for a cluster, which keeps what it has.

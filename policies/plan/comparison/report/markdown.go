@@ -35,6 +35,9 @@ func Markdown(c comparison.Comparison, opts MarkdownOptions) string {
 	}
 	p := &pages{most: opts.Most, whole: opts.Whole}
 	p.heading("**" + Summary(c) + "**")
+	for _, note := range c.Notes {
+		p.add(code(note))
+	}
 	p.risks(c.Risks)
 	p.objects("Deleted", c.Changes, comparison.Deleted)
 	p.objects("Left behind", c.Changes, comparison.Left)

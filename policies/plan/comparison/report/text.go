@@ -25,6 +25,9 @@ const mostClusters = 5
 func Text(c comparison.Comparison, opts TextOptions) string {
 	w := &writer{opts: opts}
 	w.line("%s", Summary(c))
+	for _, note := range c.Notes {
+		w.line("note: %s", note)
+	}
 	w.risks(c.Risks)
 	w.objects("DELETED", c.Changes, comparison.Deleted)
 	w.objects("LEFT BEHIND", c.Changes, comparison.Left)

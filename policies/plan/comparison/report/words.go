@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 )
 
@@ -13,6 +14,14 @@ const Unchanged = "Nothing changes in any cluster."
 
 // Summary returns one line about a Comparison, such as for the status of a commit.
 func Summary(c comparison.Comparison) string {
+	if c.Supposed != "" {
+		text := summary(c)
+		return "If " + excerpt.Inline(c.Supposed) + ": " + strings.ToLower(text[:1]) + text[1:]
+	}
+	return summary(c)
+}
+
+func summary(c comparison.Comparison) string {
 	if c.Empty() {
 		return Unchanged
 	}
