@@ -51,7 +51,8 @@ type FleetInput struct {
 	Now time.Time
 	// Kept are the Works of an earlier plan; nil for none.
 	Kept *Kept
-	// Reserves has what is placed anew take room from what is decided after it, and what matters more decided first.
+	// Reserves has what is placed anew take room from what is decided after it, and what matters more decided first. It goes where
+	// there is room by what clusters report now as well, and not only by what was answered about them before.
 	Reserves bool
 	// Reported are clusters of which what they report counts, whatever was answered about them before.
 	Reported []string

@@ -2,10 +2,13 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/answers"
 )
 
 // order returns the indices of the templates in the order in which they are decided.
@@ -45,6 +48,12 @@ func (in *FleetInput) place(out *TemplatePlan, current workv1alpha2.Binding, now
 		}
 	}
 	decision, changed := placement.Decide(out.Binding, situation, in.Scheduling)
+	if changed && in.Reserves { // what moves goes where there is room now, and not where there was when it was decided last
+		maps.DeleteFunc(situation.Estimates, func(_ string, a estimate.Answer) bool { return a.Age > answers.MaxAge })
+		opts := in.Scheduling
+		opts.LeastCapacity = true
+		decision, changed = placement.Decide(out.Binding, situation, opts)
+	}
 	out.Err = decision.Err
 	if changed {
 		had := slices.Clone(spec.Clusters)

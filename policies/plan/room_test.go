@@ -66,6 +66,44 @@ func TestPlansCountRoomAsTheLastDecisionDid(t *testing.T) {
 	}
 }
 
+// TestWhatMovesGoesWhereThereIsRoomNow: two clusters had room for five when four replicas were placed, and one is full by now.
+func TestWhatMovesGoesWhereThereIsRoomNow(t *testing.T) {
+	template := func(replicas int) *unstructured.Unstructured {
+		return object(t, fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {replicas: %d, template: {spec: {containers: [{name: web, image: "web:1"}]}}}}`, replicas))
+	}
+	for reserves, want := range map[bool]string{false: "{east:3, west:3}", true: "{east:2, west:4}"} {
+		in := plan.FleetInput{Interpreter: interpreter.Native(), Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Reserves: reserves}
+		in.Policies = []policyv1alpha1.Policy{carrier("apps/v1", "Deployment", "east", func(s *policyv1alpha1.PropagationSpec) {
+			s.Placement.ClusterAffinity.ClusterNames = []string{"east", "west"}
+			s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+				ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+				WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+			}
+		})}
+		for name, taken := range map[string]string{"east": "9", "west": "2"} {
+			c := &clusterv1alpha1.Cluster{}
+			c.Name = name
+			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
+			c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
+				Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("9")}, Allocated: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(taken)},
+			}
+			in.Clusters = append(in.Clusters, c)
+		}
+		in.Templates = []*unstructured.Unstructured{template(4)}
+		propagation.ClaimOf(in.Policies[0]).Set(in.Templates[0])
+		b := plan.Fleet(in)[0].Binding.(*workv1alpha2.ResourceBinding)
+		b.Spec.Clusters, b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = nil, ""
+		room := map[string]estimate.Answer{"east": {Fits: 5}, "west": {Fits: 5}}
+		d, _ := placement.Decide(b, placement.Situation{Clusters: placement.NewSnapshot(in.Clusters), Estimates: room, Now: in.Now}, placement.Options{})
+		d.Put(b)
+		in.Templates, in.Bindings, in.Now = []*unstructured.Unstructured{template(6)}, []workv1alpha2.Binding{b}, in.Now.Add(time.Minute)
+		propagation.ClaimOf(in.Policies[0]).Set(in.Templates[0])
+		if diff := cmp.Diff(want, placement.Text(plan.Fleet(in)[0].Binding.BindingSpec().Clusters)); diff != "" {
+			t.Errorf("reserving %t (-want +got):\n%s", reserves, diff)
+		}
+	}
+}
+
 // TestWhatMovesTakesRoomFromTheNext: two workloads leave a cluster for one that has room for one of them. The one that matters more
 // goes, or the first by name; a plan that reserves nothing has both go.
 func TestWhatMovesTakesRoomFromTheNext(t *testing.T) {
