@@ -61,6 +61,9 @@ func (e Event) String() string { return e.text }
 // Cluster returns the name of the cluster; empty for one that joins and whose manifest is yet to be read.
 func (e Event) Cluster() string { return e.cluster }
 
+// Loses reports whether the cluster is lost, so that it depends on ClusterTaintPolicies what becomes of what runs there.
+func (e Event) Loses() bool { return e.does == isDown }
+
 // File returns the file with the manifest of a cluster that joins; empty for all else.
 func (e Event) File() string {
 	if e.does != joins {

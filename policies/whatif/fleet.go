@@ -43,7 +43,7 @@ func (e *UnknownError) Error() string { return "there is no cluster " + e.Name }
 // Errors: an *UnknownError, and others about the words of an event.
 func (f Fleet) After(events []Event) ([]*clusterv1alpha1.Cluster, error) {
 	out := slices.Clone(f.Clusters)
-	if slices.ContainsFunc(events, func(e Event) bool { return e.does == isDown }) {
+	if slices.ContainsFunc(events, Event.Loses) {
 		for i, c := range out {
 			if failover.Lost(c) {
 				out[i] = aged(c)

@@ -75,11 +75,13 @@ func (w *world) taintPolicies(ctx context.Context) ([]policyv1alpha1.ClusterTain
 			return nil, err
 		}
 	}
-	if w.snapshot.Policies.Taints == nil {
-		w.supposed.notes = append(w.supposed.notes, "the ClusterTaintPolicies of the fleet are not known: those of a new control plane are assumed")
-		return []policyv1alpha1.ClusterTaintPolicy{*taints.Lost()}, nil
+	if w.snapshot.Policies.Taints != nil {
+		return w.snapshot.Policies.Taints, nil
 	}
-	return w.snapshot.Policies.Taints, nil
+	if slices.ContainsFunc(w.supposed.events, whatif.Event.Loses) {
+		w.supposed.notes = append(w.supposed.notes, "the ClusterTaintPolicies of the fleet are not known: those of a new control plane are assumed")
+	}
+	return []policyv1alpha1.ClusterTaintPolicy{*taints.Lost()}, nil
 }
 
 // mostManifest is how large the manifest of a cluster may be, in bytes.

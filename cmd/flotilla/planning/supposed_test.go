@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -127,6 +128,33 @@ func TestWhatIfWithAChange(t *testing.T) {
 	if diff := cmp.Diff(want, shifts("--what-if", "add:testdata/us-2.yaml,us-1:down")); diff != "" {
 		t.Errorf("the change, and what may happen (-want +got):\n%s", diff)
 	}
+}
+
+// TestWhatIfOfASource: a policy of a Kustomization may name a cluster that joins.
+func TestWhatIfOfASource(t *testing.T) {
+	ks := func(s *snapshot.Snapshot) {
+		of := kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux", Name: "shop"}}
+		of.Spec.Prune, of.Spec.Path = true, "./shop"
+		of.Spec.SourceRef = kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "fleet"}
+		s.Kustomizations = append(s.Kustomizations, of)
+	}
+	const objects = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: maps, namespace: shop}\n" +
+		"spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {clusterAffinity: {clusterNames: [CLUSTERS]}}}\n" +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n"
+	sides := map[string]string{"eu-1, eu-2": t.TempDir(), "eu-1, us-2": t.TempDir()}
+	for clusters, dir := range sides {
+		if err := os.Mkdir(filepath.Join(dir, "shop"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "shop", "all.yaml"), strings.Replace(objects, "CLUSTERS", clusters, 1))
+	}
+	args := []string{"plan", sides["eu-1, us-2"], "--base", sides["eu-1, eu-2"], "--fleet", exported(t, ks), "--source", "fleet.flux"}
+	alone := call(t, "", args...)
+	if !strings.Contains(alone.Out, "UnknownCluster  PropagationPolicy shop/maps: clusterNames names us-2") {
+		t.Errorf("the change alone is no risk: %s", alone)
+	}
+	got := call(t, "", append(args, "--what-if", "add:testdata/us-2.yaml")...)
+	golden(t, "whatif-source.golden", got.String())
 }
 
 // TestWhatIfIsRefused: each in one line, with exit code 2.
