@@ -26,9 +26,7 @@ const (
 
 // exceptions are findings that are accepted for a while, each with its reason.
 // The list is meant to stay empty.
-var exceptions = map[string]string{
-	"reconciler/apply.package": "what is owed while a commit is refused shares the phases of pruning: its events are to become a package of values",
-}
+var exceptions = map[string]string{}
 
 // manyMethods are types that may have more than maxMethods, each with its reason: they
 // are an interface of others, or one thing with a name for each of its parts.

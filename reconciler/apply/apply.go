@@ -416,9 +416,9 @@ func (r *Reconciler) recordStatus(ctx context.Context, s *state, err error) erro
 		r.switcher.end(ctx, s.owner, s.stale.Staying())
 	}
 	for _, e := range eventsOf(s, after, outcome) {
-		message := s.hide(e.message)
-		r.deps.Events.Event(kustomizations.ForEvents(after, s.source.revision, s.source.origin), e.kind, e.reason, message)
-		log.FromContext(ctx).Info(message, "reason", e.reason, "revision", s.source.revision)
+		message := s.hide(e.Message)
+		r.deps.Events.Event(kustomizations.ForEvents(after, s.source.revision, s.source.origin), e.Type, e.Reason, message)
+		log.FromContext(ctx).Info(message, "reason", e.Reason, "revision", s.source.revision)
 	}
 	s.ks = after
 	return nil

@@ -71,7 +71,7 @@ func (c driftCorrector) awaitIfTransient(ctx context.Context, s *state, refusal 
 	judged, mayPass := c.pending.Judge(ctx, transientrefusals.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
 	if mayPass {
 		s.plan = applier.Plan{} // none of it was carried out, so it must not be reported as changes
-		s.last.setAwaitedSource(s.source.Source, true)
+		s.last.awaited.SetSource(s.source.Source)
 	}
 	return judged
 }

@@ -10,6 +10,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/notices"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -69,7 +70,7 @@ func TestNothingIsReportedTwice(t *testing.T) {
 // revision did not change.
 func TestALostClusterIsReported(t *testing.T) {
 	status, last := run().ks.Status, run().last
-	var got []notice
+	var got []notices.Notice
 	for _, silent := range []bool{false, true, true, false, false} {
 		s := run()
 		s.ks.Status, s.last = status, last
@@ -83,12 +84,12 @@ func TestALostClusterIsReported(t *testing.T) {
 		status = after.Status
 	}
 	revision := "Applied revision: " + run().source.revision
-	want := []notice{
-		{"Normal", meta.ReconciliationSucceededReason, revision},
-		{"Warning", "ClusterSilent", "health is not known: west: unreachable since then"},
-		{"Normal", meta.ReconciliationSucceededReason, revision + "; its health is known again"},
+	want := []notices.Notice{
+		{Type: "Normal", Reason: meta.ReconciliationSucceededReason, Message: revision},
+		{Type: "Warning", Reason: "ClusterSilent", Message: "health is not known: west: unreachable since then"},
+		{Type: "Normal", Reason: meta.ReconciliationSucceededReason, Message: revision + "; its health is known again"},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

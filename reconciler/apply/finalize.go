@@ -73,7 +73,7 @@ func (r finalizer) deleteObjects(ctx context.Context, s *state) (bool, error) {
 	if inventory.PlaceOf(s.ks.Status) != (inventory.Place{}) {
 		ends = r.outside.End
 	}
-	s.last.setAwaitedSource(inventory.SourceOf(s.ks), true)
+	s.last.awaited.SetSource(inventory.SourceOf(s.ks))
 	ending, err := ends(ctx, s.ks, s.now)
 	s.actor, s.source.revision, s.stale.undecided = ending.Actor, ending.Revision, ending.Undecided
 	for _, n := range ending.Notices(s.ks) {

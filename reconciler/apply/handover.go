@@ -38,7 +38,7 @@ func (s *state) artifact() siblings.Artifact {
 // would overwrite each other's labels. It also finds out which objects that are left as they are get our labels.
 func (h *successors) refuseSharedObjects(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.WantsOf(s.desired, s.objects))
-	s.last.setAwaitedSource(s.source.Source, true)
+	s.last.awaited.SetSource(s.source.Source)
 	found, err := siblings.FindShared(ctx, h.siblings, siblings.SharedQuery{Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Added: s.diff.Added})
 	if err != nil {
 		return loop.Next{}, err
@@ -50,7 +50,7 @@ func (h *successors) refuseSharedObjects(ctx context.Context, s *state) (loop.Ne
 	if len(found.Shared) > 0 {
 		return loop.Next{}, loop.Waiting(siblings.ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
 	}
-	s.last.setAwaitedSource(s.source.Source, false)
+	s.last.awaited.SetSource(inventory.Source{})
 	return loop.Next{}, nil
 }
 
@@ -118,7 +118,7 @@ func (h *successors) awaitHandover(_ context.Context, s *state) (loop.Next, erro
 	if !s.stale.Waits() {
 		return loop.Next{}, nil
 	}
-	s.last.setAwaitedSource(s.source.Source, true)
+	s.last.awaited.SetSource(s.source.Source)
 	if len(s.stale.Undecided) > 0 {
 		return loop.Next{After: intervals.Retry(s.ks)}, nil
 	}

@@ -18,8 +18,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/notices"
 	"github.com/flotilla-io/flotilla/reconciler/apply/recreatebackoff"
 	"github.com/flotilla-io/flotilla/reconciler/apply/riskyedits"
+	"github.com/flotilla-io/flotilla/reconciler/apply/waitlist"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
@@ -60,10 +62,8 @@ type lastApplied struct {
 	unhealthy health.Complaint
 	// given are objects that other Kustomizations have taken over since the last full run.
 	given map[inventory.ID]bool
-	// siblingsOf is the source for whose other Kustomizations this one waits; empty for none.
-	siblingsOf inventory.Source
-	// waitsFor are the objects whose health is still being waited for.
-	waitsFor map[inventory.ID]bool
+	// awaited is what the Kustomization waits for.
+	awaited waitlist.List
 	// did is what was done so far for the latest revision.
 	did applier.RevisionChanges
 	// defines says for which artifact's kinds and namespaces the runs wait, and since when.
@@ -139,21 +139,24 @@ func (m *lastAppliedStates) forget(key client.ObjectKey) {
 
 // WaitingFor implements watches.States.
 func (m *lastAppliedStates) WaitingFor(id inventory.ID) []client.ObjectKey {
+	return m.thatWait(func(l *waitlist.List) bool { return l.HasObject(id) })
+}
+
+// WaitingForSiblings implements watches.States.
+func (m *lastAppliedStates) WaitingForSiblings(source inventory.Source) []client.ObjectKey {
+	return m.thatWait(func(l *waitlist.List) bool { return l.HasSource(source) })
+}
+
+func (m *lastAppliedStates) thatWait(is func(*waitlist.List) bool) []client.ObjectKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []client.ObjectKey
 	for key, last := range m.byKey {
-		if last.isWaitingFor(id) {
+		if is(&last.awaited) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
-}
-
-func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.waitsFor[id]
 }
 
 // ForceFullRun implements watches.States.
@@ -253,40 +256,6 @@ func (m *lastApplied) notRecreated(s *state, reason string) map[inventory.ID]boo
 		out[e.ID] = true
 	}
 	return out
-}
-
-// setAwaited notes that other Kustomizations are waited for.
-func setAwaited(m *lastApplied, others []client.ObjectKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.waitsFor = make(map[inventory.ID]bool, len(others))
-	for _, key := range others {
-		m.waitsFor[inventory.OfKustomization(key)] = true
-	}
-}
-
-// setAwaitedSource notes whether other Kustomizations of a source are waited for.
-func (m *lastApplied) setAwaitedSource(source inventory.Source, waits bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.siblingsOf = source; !waits {
-		m.siblingsOf = inventory.Source{}
-	}
-}
-
-// WaitingForSiblings implements watches.States.
-func (m *lastAppliedStates) WaitingForSiblings(source inventory.Source) []client.ObjectKey {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var keys []client.ObjectKey
-	for key, last := range m.byKey {
-		last.mu.Lock()
-		if last.siblingsOf == source {
-			keys = append(keys, key)
-		}
-		last.mu.Unlock()
-	}
-	return keys
 }
 
 // load reports whether the objects of these inputs are applied already and no check for drift is
@@ -389,18 +358,6 @@ func (m *lastApplied) complaint(revision string, about []inventory.ID, text stri
 	return m.unhealthy.Text(revision, about, text, moves)
 }
 
-// changes returns a text about what was done for the latest revision; empty for nothing.
-func (m *lastApplied) changes() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.did.Changes.String()
-}
-
-// isApplied reports whether the outcome means that all of a revision is applied, healthy or not.
-func isApplied(outcome *loop.Error) bool {
-	return outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
-}
-
 // record records the outcome of a run.
 func (m *lastApplied) record(s *state, outcome *loop.Error, now time.Time) {
 	m.mu.Lock()
@@ -409,24 +366,21 @@ func (m *lastApplied) record(s *state, outcome *loop.Error, now time.Time) {
 	if s.source.revision != "" {
 		m.did = m.did.Of(s.source.revision)
 		m.did.Anew = m.did.Anew || lastgood.Anew(s.ks.Status, s.source.revision, s.source.digest)
-		if !s.current && (isApplied(outcome) || outcome.Reason == meta.ProgressingReason) {
+		if !s.current && (kustomizations.Applied(outcome) || outcome.Reason == meta.ProgressingReason) {
 			m.did.Changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switchover.pruned, s.stale.Deleted)))
 		}
-		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.stale.Waits() || correctedDrift(s, outcome)
+		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.stale.Waits() || notices.CorrectsDrift(s.ks, s.source.revision, outcome, m.did.Anew)
 	}
 	if outcome == nil {
 		m.unhealthy = health.Complaint{}
 	}
-	if !isApplied(outcome) {
+	if !kustomizations.Applied(outcome) {
 		if m.known = m.known && s.unchanged; !s.switchover.waits {
-			m.waitsFor = setOf(s.owed.awaits)
+			m.awaited.SetObjects(s.owed.awaits)
 		}
 		return
 	}
-	m.waitsFor = nil
-	if s.waiting.text != "" || outcome != nil || len(s.stale.retained) > 0 {
-		m.waitsFor = setOf(s.awaited())
-	}
+	m.awaited.SetObjects(inventory.IDsOf(s.awaited(outcome != nil)))
 	if s.current {
 		return
 	}
@@ -438,14 +392,6 @@ func (m *lastApplied) record(s *state, outcome *loop.Error, now time.Time) {
 	m.known, m.applied, m.given, m.moved = !m.missed, s.inputs(), nil, false
 	m.desired, m.desiredBy, m.built = slices.Clone(s.desired), s.ks.Generation, s.built
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
-}
-
-func setOf(entries []inventory.Entry) map[inventory.ID]bool {
-	out := make(map[inventory.ID]bool, len(entries))
-	for _, e := range entries {
-		out[e.ID] = true
-	}
-	return out
 }
 
 // minimumPause is the shortest pause before a run that is already due. It keeps the loop from spinning.

@@ -8,6 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/cascadingdeletion"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/notices"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/apply/termination"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -23,7 +24,7 @@ type debtor struct {
 type owed struct {
 	// deleted says what was deleted; empty for nothing. awaits are the objects that the rest waits for.
 	deleted string
-	awaits  []inventory.Entry
+	awaits  []inventory.ID
 }
 
 // settle deletes what the last good revision was allowed to drop, once, and first where, that is replaced: as it would if no newer revision
@@ -48,22 +49,19 @@ func (d debtor) settle(ctx context.Context, s *state, record lastgood.Record) er
 		}
 	}
 	if len(o.stale.retained) > 0 {
-		s.owed.awaits = o.awaited()
+		s.owed.awaits = inventory.IDsOf(o.awaited(false))
 	}
 	if len(o.stale.Deleted) == 0 {
 		return nil
 	}
 	ids := inventory.IDsOf(o.stale.Deleted)
 	s.taken = append(s.taken, ids...)
-	s.owed.deleted = inventory.First(ids, mostOwedNamed)
+	s.owed.deleted = inventory.First(ids, notices.MostNamed)
 	s.stale.terminating, err = d.remains.Find(ctx, termination.Query{
 		Of: s.ks, Owned: slices.Concat(o.desired, o.stale.Staying(), o.stale.retained), Removed: o.stale.Deleted, Seen: o.seen, Beneath: o.stale.descendants,
 	})
 	return err
 }
-
-// mostOwedNamed is how many objects the event about what was deleted names.
-const mostOwedNamed = 10
 
 // observe returns a run of the last good revision, with what left it and may go: policies and overrides are not among that, as they do not wait
 // for what replaces them. It returns nil if nothing may go, or it is not known of what that revision consists.

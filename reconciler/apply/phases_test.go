@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/notices"
 	"github.com/flotilla-io/flotilla/reconciler/apply/target"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
@@ -214,14 +215,14 @@ func TestNotices(t *testing.T) {
 	cases := map[string]struct {
 		state   *state
 		outcome error
-		want    []notice
+		want    []notices.Notice
 	}{
 		"a new revision": {
 			state: run(did),
-			want:  []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + newRevision + " (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
+			want:  []notices.Notice{{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + newRevision + " (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
 		},
-		"a new revision that changes nothing": {state: run(), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + newRevision}}},
-		"drift":                               {state: run(did, same), want: []notice{{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d"}}},
+		"a new revision that changes nothing": {state: run(), want: []notices.Notice{{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + newRevision}}},
+		"drift":                               {state: run(did, same), want: []notices.Notice{{Type: "Normal", Reason: "DriftCorrected", Message: "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d"}}},
 		"drift, again and again": {
 			state: run(same, func(s *state) {
 				s.plan.Changes = []applier.Change{{Desired: object("a"), Action: applier.Created}}
@@ -229,23 +230,23 @@ func TestNotices(t *testing.T) {
 					s.last.returns.Deleted(configID("a"), noon, time.Minute)
 				}
 			}),
-			want: []notice{{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; ConfigMap/team/a was deleted 3 times in a row, and comes back later each time: find out who deletes it"}},
+			want: []notices.Notice{{Type: "Normal", Reason: "DriftCorrected", Message: "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; ConfigMap/team/a was deleted 3 times in a row, and comes back later each time: find out who deletes it"}},
 		},
 		"another artifact of the same revision": {
 			state: run(did, other),
-			want:  []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
+			want:  []notices.Notice{{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
 		},
 		"one with another repository in it": {
 			state: run(did, other, func(s *state) { s.source.included = "base main@sha1:12345678" }),
-			want:  []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + " with base main@sha1:12345678 (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
+			want:  []notices.Notice{{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision + " with base main@sha1:12345678 (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
 		},
 		"one that changes nothing here": {state: run(other)},
 		"nothing":                       {state: run(same)},
-		"it works again":                {state: run(same, failing), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}}},
-		"a failure":                     {state: run(), outcome: loop.Stalled("BuildFailed", errors.New("boom")), want: []notice{{"Warning", "BuildFailed", "boom"}}},
+		"it works again":                {state: run(same, failing), want: []notices.Notice{{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision}}},
+		"a failure":                     {state: run(), outcome: loop.Stalled("BuildFailed", errors.New("boom")), want: []notices.Notice{{Type: "Warning", Reason: "BuildFailed", Message: "boom"}}},
 		"the same failure":              {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("boom"))},
-		"another failure":               {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notice{{"Warning", "BuildFailed", "bang"}}},
-		"another object first":          {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notice{{"Normal", "DependencyNotReady", "a is not ready"}}},
+		"another failure":               {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notices.Notice{{Type: "Warning", Reason: "BuildFailed", Message: "bang"}}},
+		"another object first":          {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notices.Notice{{Type: "Normal", Reason: "DependencyNotReady", Message: "a is not ready"}}},
 		"waiting for health":            {state: run(did, func(s *state) { s.waiting.text = "Running" })},
 	}
 	for name, tc := range cases {
@@ -254,7 +255,7 @@ func TestNotices(t *testing.T) {
 			tc.state.last.record(tc.state, outcome, noon)
 			after := tc.state.ks.DeepCopy()
 			after.Status = statusOf(tc.state, outcome, noon)
-			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome), cmp.AllowUnexported(notice{})); diff != "" {
+			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
@@ -281,7 +282,7 @@ func TestWhatWasDoneIsReportedWhenItStands(t *testing.T) {
 		after := s.ks.DeepCopy()
 		after.Status = statusOf(s, outcome, noon)
 		for _, e := range eventsOf(s, after, outcome) {
-			return e.message
+			return e.Message
 		}
 		return ""
 	}
@@ -323,7 +324,7 @@ func TestDriftIsReportedAsItIsCorrected(t *testing.T) {
 	obj.SetName("a")
 	kept := &lastApplied{}
 	ks := run(func(s *state) { s.source.revision = oldRevision }).ks
-	step := func(err error, change ...func(*state)) []notice {
+	step := func(err error, change ...func(*state)) []notices.Notice {
 		s := run(append([]func(*state){func(s *state) { s.source.revision = oldRevision }}, change...)...)
 		s.last, s.ks = kept, ks
 		outcome := loop.As(err, reasonFailed)
@@ -339,29 +340,29 @@ func TestDriftIsReportedAsItIsCorrected(t *testing.T) {
 	changed := func(s *state) { s.ks.Generation++ }
 	another := func(s *state) { s.source.digest = "sha256:another" }
 	ill := loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill"))
-	drift := notice{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a"}
-	healthy := notice{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}
+	drift := notices.Notice{Type: "Normal", Reason: "DriftCorrected", Message: "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a"}
+	healthy := notices.Notice{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision}
 	for _, step := range []struct {
 		what string
-		got  []notice
-		want []notice
+		got  []notices.Notice
+		want []notices.Notice
 	}{
 		{"it stands", step(nil), nil},
-		{"what was deleted is put back", step(nil, created, waits), []notice{drift}},
-		{"it is healthy again", step(nil, current), []notice{healthy}},
-		{"it is put back in two runs", step(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), created), []notice{{"Normal", "Progressing", "waits"}}},
-		{"and told by the second", step(nil, waits), []notice{drift}},
-		{"what was put back fails", step(ill, current), []notice{{"Warning", "HealthCheckFailed", "ill"}}},
-		{"it is deleted once more", step(ill, created), []notice{drift}},
-		{"it stands at last", step(nil, current), []notice{healthy}},
-		{"it is deleted, and healthy at once", step(nil, created), []notice{drift}},
+		{"what was deleted is put back", step(nil, created, waits), []notices.Notice{drift}},
+		{"it is healthy again", step(nil, current), []notices.Notice{healthy}},
+		{"it is put back in two runs", step(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), created), []notices.Notice{{Type: "Normal", Reason: "Progressing", Message: "waits"}}},
+		{"and told by the second", step(nil, waits), []notices.Notice{drift}},
+		{"what was put back fails", step(ill, current), []notices.Notice{{Type: "Warning", Reason: "HealthCheckFailed", Message: "ill"}}},
+		{"it is deleted once more", step(ill, created), []notices.Notice{drift}},
+		{"it stands at last", step(nil, current), []notices.Notice{healthy}},
+		{"it is deleted, and healthy at once", step(nil, created), []notices.Notice{drift}},
 		{"its fields are changed", step(nil, created, waits, func(*state) { ks = ks.DeepCopy() }, func(s *state) { s.ks = ks }, changed), nil},
-		{"and it is healthy with these", step(nil, current), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + " (1 created: ConfigMap/team/a)"}}},
+		{"and it is healthy with these", step(nil, current), []notices.Notice{{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision + " (1 created: ConfigMap/team/a)"}}},
 		{"what belongs to its commit changes", step(nil, created, waits, another), nil},
-		{"and it is healthy with that", step(nil, current, another), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a)"}}},
-		{"of which something is deleted", step(nil, created, another), []notice{drift}},
+		{"and it is healthy with that", step(nil, current, another), []notices.Notice{{Type: "Normal", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision + ", as what belongs to it changed (1 created: ConfigMap/team/a)"}}},
+		{"of which something is deleted", step(nil, created, another), []notices.Notice{drift}},
 	} {
-		if diff := cmp.Diff(step.want, step.got, cmp.AllowUnexported(notice{})); diff != "" {
+		if diff := cmp.Diff(step.want, step.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.what, diff)
 		}
 	}
@@ -518,7 +519,7 @@ func TestWhatIsNotThereIsReported(t *testing.T) {
 		after := ks.DeepCopy()
 		after.Status = statusOf(s, outcome, clock.Now())
 		for _, e := range eventsOf(s, after, outcome) {
-			events = append(events, e.reason)
+			events = append(events, e.Reason)
 		}
 		ks = after
 		ready := apimeta.FindStatusCondition(after.Status.Conditions, "Ready")

@@ -156,7 +156,7 @@ func (r *Reconciler) guardDeletions(ctx context.Context, s *state) (loop.Next, e
 		Owned: s.diff.owned, Deleted: s.stale.Deleted, Desired: s.desired, Stays: s.stale.Staying(),
 	})
 	if refusal := (*inventory.Refusal)(nil); errors.As(err, &refusal) {
-		s.last.setAwaitedSource(s.source.Source, true) // another Kustomization may still take over what is dropped
+		s.last.awaited.SetSource(s.source.Source) // another Kustomization may still take over what is dropped
 		if held, unread := siblings.Held(ctx, r.deps.Hub, s.source.Source); unread == nil {
 			refusal.Disclaim(may.Unmeant(held))
 		}

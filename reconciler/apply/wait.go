@@ -132,11 +132,7 @@ func evaluateHealth(ctx context.Context, r *Reconciler, s *state, steady bool) (
 // the same objects, the text stays the same, even if numbers in it change. Its class is
 // loop.ClassWaiting, as objects may become healthy by themselves.
 func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
-	var ids []inventory.ID
-	for _, v := range verdicts {
-		ids = append(ids, v.ID)
-	}
-	text := s.last.complaint(s.source.revision, ids, what+": "+health.List(verdicts, namedUnhealthy), !slices.ContainsFunc(verdicts, func(v health.Verdict) bool { return v.Denied }))
+	text := s.last.complaint(s.source.revision, health.IDs(verdicts), what+": "+health.List(verdicts, namedUnhealthy), !slices.ContainsFunc(verdicts, func(v health.Verdict) bool { return v.Denied }))
 	return loop.Waiting(meta.HealthCheckFailedReason, min(intervals.Retry(s.ks), soon), s.actor.Explained(errors.New(text)))
 }
 
@@ -145,11 +141,15 @@ func readyAt(s *state) bool {
 	return apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.ReadyCondition) && s.ks.Status.LastAppliedRevision == s.source.revision
 }
 
-// awaited returns the objects whose changes start a run while the Kustomization waits: all of them if something is kept
-// until they are applied, and else those that health.Counted returns.
-func (s *state) awaited() []inventory.Entry {
-	if len(s.stale.retained) > 0 {
+// awaited returns the objects whose changes start a run, failed or not: all of them if something is kept until they are
+// applied, those that health.Counted returns while the Kustomization waits for health, and else none.
+func (s *state) awaited(failed bool) []inventory.Entry {
+	switch {
+	case len(s.stale.retained) > 0:
 		return health.ButItself(s.ks, s.desired)
+	case failed || s.waiting.text != "":
+		return health.Counted(s.ks, s.desired)
+	default:
+		return nil
 	}
-	return health.Counted(s.ks, s.desired)
 }

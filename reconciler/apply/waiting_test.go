@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/notices"
 )
 
 // TestWaitingForASourceIsNoWarning: a Kustomization is most often created together
@@ -21,17 +22,17 @@ func TestWaitingForASourceIsNoWarning(t *testing.T) {
 	cases := map[string]struct {
 		state   *state
 		outcome error
-		want    []notice
+		want    []notices.Notice
 	}{
 		"a new Kustomization whose source has no artifact yet": {state: run(unknown, fresh), outcome: waits},
 		"one that was ready, and whose source is gone":         {state: run(unknown), outcome: waits},
 		"an artifact that cannot be read": {
 			state: run(), outcome: loop.Waiting(meta.ArtifactFailedReason, time.Second, errors.New("disk failure")),
-			want: []notice{{"Warning", meta.ArtifactFailedReason, "disk failure"}},
+			want: []notices.Notice{{Type: "Warning", Reason: meta.ArtifactFailedReason, Message: "disk failure"}},
 		},
 		"a source that may not be used": {
 			state: run(unknown), outcome: loop.Stalled("AccessDenied", errors.New("it is in another namespace")),
-			want: []notice{{"Warning", "AccessDenied", "it is in another namespace"}},
+			want: []notices.Notice{{Type: "Warning", Reason: "AccessDenied", Message: "it is in another namespace"}},
 		},
 	}
 	for name, tc := range cases {
@@ -39,7 +40,7 @@ func TestWaitingForASourceIsNoWarning(t *testing.T) {
 			outcome := loop.As(tc.outcome, reasonFailed)
 			after := tc.state.ks.DeepCopy()
 			after.Status = statusOf(tc.state, outcome, noon)
-			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome), cmp.AllowUnexported(notice{})); diff != "" {
+			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			ready, reconciling := false, false

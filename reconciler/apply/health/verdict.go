@@ -100,6 +100,15 @@ func itOrThem(n int) string {
 	return "them"
 }
 
+// IDs returns the objects of verdicts, in their order.
+func IDs(verdicts []Verdict) []inventory.ID {
+	ids := make([]inventory.ID, 0, len(verdicts))
+	for _, v := range verdicts {
+		ids = append(ids, v.ID)
+	}
+	return ids
+}
+
 // Split splits the verdicts on objects that are not healthy: pending may still become so, with those that wait
 // for others last; the health of silent is not known; failed have failed.
 func Split(verdicts []Verdict) (pending, silent, failed []Verdict) {

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Conditions sets conditions, and moves their transition time only when their
@@ -44,4 +45,9 @@ func (c Conditions) Failed(outcome *loop.Error, message string, passes bool) {
 		ready = metav1.ConditionUnknown
 	}
 	c.Set(meta.ReadyCondition, ready, outcome.Reason, message)
+}
+
+// Applied reports whether the outcome of a run means that all of a revision is applied, healthy or not.
+func Applied(outcome *loop.Error) bool {
+	return outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
 }
