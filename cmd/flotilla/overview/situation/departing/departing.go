@@ -98,17 +98,16 @@ func isPlaced(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 }
 
 // Text returns what to add to the remark that a cluster is lost: how many templates leave it unless it comes back, and when, and
-// how many have no other place, or stay as failover is off. Empty for none.
+// how many have no other place, or stay as failover was off when they were placed. Empty for none.
 func (t Templates) Text(cluster string) string {
 	of := t[cluster]
 	if of == nil {
 		return ""
 	}
-	stay := either(of.nowhere, "; 1 template should leave it, and has no other place", "; %d templates should leave it, and have no other place") +
-		either(of.stay, "; 1 template stays in it", "; %d templates stay in it")
-	if of.stay > 0 {
-		stay += ", as failover is off (flotillad serve --failover=on)"
+	if of.stay > 0 && of.templates+of.nowhere == 0 { // else failover is on, and what was placed before that is decided anew
+		return either(of.stay, "; 1 template stays", "; %d templates stay") + " in it, unless failover was turned on since (flotillad serve --failover=on)"
 	}
+	stay := either(of.nowhere, "; 1 template should leave it, and has no other place", "; %d templates should leave it, and have no other place")
 	if of.templates == 0 {
 		return stay
 	}

@@ -50,8 +50,8 @@ func TestTemplates(t *testing.T) {
 		want     string
 	}{
 		"nothing is there":                   {bindings: []workv1alpha2.Binding{placed(failover, "east")}},
-		"failover is off":                    {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west")}, want: "; 1 template stays in it, as failover is off (flotillad serve --failover=on)"},
-		"failover is off, and two are there": {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west"), placed(`{"reason":"Success"}`, "west")}, want: "; 2 templates stay in it, as failover is off (flotillad serve --failover=on)"},
+		"failover is off":                    {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west")}, want: "; 1 template stays in it, unless failover was turned on since (flotillad serve --failover=on)"},
+		"failover is off, and two are there": {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west"), placed(`{"reason":"Success"}`, "west")}, want: "; 2 templates stay in it, unless failover was turned on since (flotillad serve --failover=on)"},
 		"one is to leave":                    {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", forever)}, want: "; 1 template leaves it at 12:05:00 UTC, unless it is back"},
 		"two at the same time":               {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west")}, want: "; 2 templates leave it at 12:05:00 UTC, unless it is back"},
 		"two, one after another":             {bindings: []workv1alpha2.Binding{placed(failover, "west"), placed(failover, "west", until(60))}, want: "; 2 templates leave it from 12:01:00 to 12:05:00 UTC, unless it is back"},
@@ -59,7 +59,8 @@ func TestTemplates(t *testing.T) {
 		"two whose other place is lost, too": {bindings: []workv1alpha2.Binding{pinned("west", "lost"), pinned("west", "lost")}, want: "; 2 templates should leave it, and have no other place"},
 		"some that may go elsewhere, and one that may not": {bindings: []workv1alpha2.Binding{pinned("west", "east"), pinned("west"), terms},
 			want: "; 2 templates leave it at 12:05:00 UTC, unless it is back; 1 template should leave it, and has no other place"},
-		"it is being moved": {bindings: []workv1alpha2.Binding{placed(failover, "west")}, after: 6 * time.Minute},
+		"failover was turned on since one was placed": {bindings: []workv1alpha2.Binding{placed(`{"reason":"Success"}`, "west"), placed(failover, "west")}, want: "; 1 template leaves it at 12:05:00 UTC, unless it is back"},
+		"it is being moved":                           {bindings: []workv1alpha2.Binding{placed(failover, "west")}, after: 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := departing.Templates{}
