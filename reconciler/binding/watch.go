@@ -172,7 +172,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], q queue) {
-			r.works.written.Gone(client.ObjectKeyFromObject(e.Object))
+			r.works.written.Gone(e.Object)
 			add(e.Object, q)
 		},
 	}

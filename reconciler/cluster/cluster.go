@@ -260,7 +260,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("read cluster %s: %w", req.Name, err)
 	}
 	if err != nil {
-		r.wrote.Gone(req.NamespacedName)
+		r.wrote.Forget(req.NamespacedName)
 		r.heartbeats.forget(req.Name)
 		r.watches.stop(req.Name)
 		return reconcile.Result{}, nil

@@ -67,7 +67,7 @@ func (s statuses) sweep(ctx context.Context, existing map[string]*gitopsv1alpha1
 		if err := s.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete the commit status %s: %w", name, err)
 		}
-		s.written.Gone(client.ObjectKeyFromObject(cs))
+		s.written.Forget(client.ObjectKeyFromObject(cs))
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (w wakes) statusEvents() predicate.Predicate {
 			return !own(e.ObjectNew) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			w.statuses.written.Gone(client.ObjectKeyFromObject(e.Object))
+			w.statuses.written.Gone(e.Object)
 			return true
 		},
 	}

@@ -247,7 +247,7 @@ func (r attach) objectEvents() handler.TypedEventHandler[client.Object, template
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			b := e.Object.(workv1alpha2.Binding)
-			r.written.Gone(client.ObjectKeyFromObject(b))
+			r.written.Gone(b)
 			if concerned(b) {
 				q.Add(bindings.TemplateOf(b))
 			}

@@ -130,7 +130,7 @@ func (r *Reconciler) workGone(obj any) {
 	}
 	if work, ok := obj.(*workv1alpha1.Work); ok {
 		key := client.ObjectKeyFromObject(work)
-		r.wrote.Gone(key)
+		r.wrote.Gone(work)
 		r.delayed.Forget(key)
 		if worker := r.workers.ofWork(key); worker != nil {
 			worker.forget(key)

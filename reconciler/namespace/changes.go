@@ -64,7 +64,7 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			r.wrote.Gone(client.ObjectKeyFromObject(e.Object))
+			r.wrote.Gone(e.Object)
 			return true
 		},
 	}

@@ -106,7 +106,7 @@ func (w works) changes() predicate.Predicate {
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			_, concerns := concerned(e.Object)
 			if concerns {
-				w.wrote.Gone(client.ObjectKeyFromObject(e.Object))
+				w.wrote.Gone(e.Object)
 			}
 			return concerns
 		},

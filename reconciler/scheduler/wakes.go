@@ -99,7 +99,7 @@ func (w *wakes) bindingEvents() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			w.written.Gone(client.ObjectKeyFromObject(e.Object))
+			w.written.Gone(e.Object)
 			w.add(q, e.Object.(workv1alpha2.Binding), handler.LowPriority)
 		},
 	}

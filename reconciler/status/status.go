@@ -225,7 +225,7 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			key := client.ObjectKeyFromObject(e.Object)
-			r.writer.wrote.Gone(key)
+			r.writer.wrote.Gone(e.Object)
 			r.delays.forget(key)
 			r.faults.Forget(key)
 			return false

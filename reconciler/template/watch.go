@@ -170,7 +170,7 @@ func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, te
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			b := e.Object.(workv1alpha2.Binding)
 			r.templates.Want(boundTo(client.ObjectKeyFromObject(b)))
-			r.written.Gone(client.ObjectKeyFromObject(b))
+			r.written.Gone(b)
 			r.notifyOwner(b, nil)
 			for _, key := range namesakes(bindings.TemplateOf(b), r.templates.Kinds()) {
 				q.Add(key)
@@ -280,7 +280,7 @@ func (p *policies) policyEvents() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			p.abandoned(ctx, e.Object.(policyv1alpha1.Policy))
-			p.written.Gone(client.ObjectKeyFromObject(e.Object))
+			p.written.Gone(e.Object)
 			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 		},
 	}

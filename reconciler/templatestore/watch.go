@@ -14,7 +14,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -252,7 +251,7 @@ func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) tools
 				obj = tombstone.Obj
 			}
 			if before, ok := obj.(*unstructured.Unstructured); ok {
-				w.written.Gone(client.ObjectKeyFromObject(before))
+				w.written.Gone(before)
 				report(before, nil, false)
 			}
 		},

@@ -98,7 +98,7 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 			if !ours(e.Object) {
 				return false
 			}
-			r.works.wrote.Gone(client.ObjectKeyFromObject(e.Object))
+			r.works.wrote.Gone(e.Object)
 			return true
 		},
 	}

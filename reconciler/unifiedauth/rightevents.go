@@ -183,7 +183,7 @@ func (r *rights) workHandler() handler.EventHandler {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			if work, ok := e.Object.(*workv1alpha1.Work); ok {
 				if _, is := access.Copied(work); is {
-					r.works.wrote.Gone(client.ObjectKeyFromObject(work))
+					r.works.wrote.Gone(work)
 				}
 				enqueue(q, work)
 				reached(ctx, q, work, nil)

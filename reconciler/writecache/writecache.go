@@ -15,6 +15,10 @@ import (
 // for undone.
 const timeout = 10 * time.Second
 
+// remembered is how long an object's end is remembered. The answer to a write may take as long as a request, and be recorded after the
+// cache has shown that the object is gone.
+const remembered = time.Minute
+
 // Cache remembers what was written until the informer's cache shows it. It is safe for use
 // by several goroutines. Objects that go in or come out are shared: copy before
 // changing them.
@@ -25,6 +29,7 @@ type Cache[T client.Object] struct {
 	swept   time.Time
 	wrote   map[client.ObjectKey]entry[T]
 	deleted map[types.UID]time.Time
+	gone    map[types.UID]time.Time
 }
 
 type entry[T client.Object] struct {
@@ -34,13 +39,17 @@ type entry[T client.Object] struct {
 
 // New returns an empty Cache.
 func New[T client.Object](clk clock.PassiveClock) *Cache[T] {
-	return &Cache[T]{clock: clk, swept: clk.Now(), wrote: map[client.ObjectKey]entry[T]{}, deleted: map[types.UID]time.Time{}}
+	return &Cache[T]{clock: clk, swept: clk.Now(), wrote: map[client.ObjectKey]entry[T]{}, deleted: map[types.UID]time.Time{}, gone: map[types.UID]time.Time{}}
 }
 
-// Wrote records obj as the server returned it from a create, update or patch.
+// Wrote records obj as the server returned it from a create, update or patch. It does nothing if the cache has shown
+// that obj is gone since: no event would end that entry.
 func (c *Cache[T]) Wrote(obj T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, gone := c.gone[obj.GetUID()]; gone {
+		return
+	}
 	c.wrote[client.ObjectKeyFromObject(obj)] = entry[T]{obj: obj, at: c.clock.Now()}
 	c.sweep()
 }
@@ -77,6 +86,7 @@ func (c *Cache[T]) sweep() {
 	c.swept = now
 	maps.DeleteFunc(c.wrote, func(_ client.ObjectKey, w entry[T]) bool { return now.Sub(w.at) > timeout })
 	maps.DeleteFunc(c.deleted, func(_ types.UID, at time.Time) bool { return now.Sub(at) > timeout })
+	maps.DeleteFunc(c.gone, func(_ types.UID, at time.Time) bool { return now.Sub(at) > remembered })
 }
 
 // Latest returns the newer of what the cache has under key and what was
@@ -114,8 +124,22 @@ func (c *Cache[T]) Observed(obj T) bool {
 	return obj.GetResourceVersion() == w.obj.GetResourceVersion()
 }
 
-// Gone records that the cache has seen the object under key deleted.
-func (c *Cache[T]) Gone(key client.ObjectKey) {
+// Gone records that the cache has seen obj deleted. What was written under its key to a later object of another UID stays.
+func (c *Cache[T]) Gone(obj client.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if uid := obj.GetUID(); uid != "" {
+		c.gone[uid] = c.clock.Now()
+	}
+	key := client.ObjectKeyFromObject(obj)
+	if w, ok := c.wrote[key]; ok && w.obj.GetUID() == obj.GetUID() {
+		delete(c.wrote, key)
+	}
+	c.sweep()
+}
+
+// Forget drops what was written under key.
+func (c *Cache[T]) Forget(key client.ObjectKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.wrote, key)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -101,9 +102,49 @@ func TestObserved(t *testing.T) {
 func TestGoneEndsTheWait(t *testing.T) {
 	c := writecache.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	c.Wrote(at("7"))
-	c.Gone(key)
+	c.Gone(at("8"))
 	if _, found := c.Latest(key, nil, false); found {
 		t.Error("an object seen deleted is still returned")
+	}
+}
+
+// TestAnAnswerThatComesAfterTheEnd: others may end an object before the answer to the last write to it is recorded, and
+// the cache may show that first. Nothing would tell a loop that waits for the end.
+func TestAnAnswerThatComesAfterTheEnd(t *testing.T) {
+	of := func(uid types.UID, version string) *corev1.ConfigMap {
+		obj := at(version)
+		obj.UID = uid
+		return obj
+	}
+	cases := map[string]struct {
+		do   func(c *writecache.Cache[*corev1.ConfigMap])
+		want string
+	}{
+		"the end, then the answer to a write before it": {func(c *writecache.Cache[*corev1.ConfigMap]) {
+			c.Gone(of("a", "8"))
+			c.Wrote(of("a", "7"))
+		}, ""},
+		"the end, then a new object of the name": {func(c *writecache.Cache[*corev1.ConfigMap]) {
+			c.Gone(of("a", "8"))
+			c.Wrote(of("b", "9"))
+		}, "9"},
+		"a new object of the name, then the end of the former": {func(c *writecache.Cache[*corev1.ConfigMap]) {
+			c.Wrote(of("b", "9"))
+			c.Gone(of("a", "8"))
+		}, "9"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := writecache.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
+			tc.do(c)
+			got := ""
+			if obj, found := c.Latest(key, nil, false); found {
+				got = obj.ResourceVersion
+			}
+			if got != tc.want {
+				t.Errorf("Latest = %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 

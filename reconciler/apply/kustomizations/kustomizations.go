@@ -35,7 +35,7 @@ func New(hub client.Client, live client.Reader, clk clock.PassiveClock) Store {
 }
 
 // Forget drops what is remembered of a Kustomization that is gone.
-func (k Store) Forget(key client.ObjectKey) { k.written.Gone(key) }
+func (k Store) Forget(key client.ObjectKey) { k.written.Forget(key) }
 
 // Read returns a copy of the Kustomization as it was last seen in the cache or written here, whichever is newer.
 func (k Store) Read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
@@ -113,7 +113,7 @@ const patchTimeout = 10 * time.Second
 // kept of the object: else a Kustomization whose finalizer somebody removed would be read, and applied, again.
 func (k Store) ForgetDeleted() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
-		k.written.Gone(client.ObjectKeyFromObject(e.Object))
+		k.written.Gone(e.Object)
 		return true
 	}}
 }

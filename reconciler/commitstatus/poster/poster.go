@@ -110,7 +110,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 // endings lets everything pass, and ends the wait for own writes to what is gone.
 func (r *Reconciler) endings() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
-		r.written.Gone(client.ObjectKeyFromObject(e.Object))
+		r.written.Gone(e.Object)
 		return true
 	}}
 }
