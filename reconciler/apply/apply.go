@@ -256,7 +256,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if err := r.recordStatus(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
-	result, err := loop.Result(s.last.nextCheck(next, err, r.opts.Clock.Now()))
+	result, err := loop.Result(s.last.nextCheck(next, err, s.now, r.opts.Clock.Now()))
 	if s.sameContent {
 		result.Priority = ptr.To(0) // not lastInLine, with which it was queued when it yielded
 	}

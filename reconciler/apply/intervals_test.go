@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -41,5 +42,32 @@ func TestIntervalsHaveAFloor(t *testing.T) {
 	}
 	if got, want := after.last.dueAfter(noon), intervals.Within(key, time.Second); got != want {
 		t.Errorf("after a restart: looks for drift after %s, want %s", got, want)
+	}
+}
+
+// TestWhatStallsIsCheckedForDriftNext: a run may take longer than was left until the check for drift. As a refused revision is not
+// tried again by itself, nothing but that check would ever correct what drifts meanwhile.
+func TestWhatStallsIsCheckedForDriftNext(t *testing.T) {
+	stalled := loop.Stalled("PathNotFound", errors.New("no such folder"))
+	cases := map[string]struct {
+		took time.Duration
+		due  time.Duration // after the start
+		err  error
+		want time.Duration
+	}{
+		"a check that is due later":                         {took: time.Second, due: 4 * time.Second, err: stalled, want: 3 * time.Second},
+		"a check that became due during the run":            {took: 5 * time.Second, due: 4 * time.Second, err: stalled, want: minimumPause},
+		"a check that was due before, and was not done":     {took: time.Second, due: 0, err: stalled},
+		"a run that succeeded after a check was due":        {took: 5 * time.Second, due: 4 * time.Second, want: minimumPause},
+		"a run that is tried again by itself: no check yet": {took: time.Second, due: 4 * time.Second, err: loop.Retry("BuildFailed", errors.New("disk full"))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := &lastApplied{schedule: schedule{due: noon.Add(tc.due)}}
+			next, _ := m.nextCheck(loop.Next{}, tc.err, noon, noon.Add(tc.took))
+			if next.After != tc.want {
+				t.Errorf("the next run is after %s, want %s", next.After, tc.want)
+			}
+		})
 	}
 }

@@ -329,13 +329,13 @@ func (m *lastApplied) scheduleDriftCheck(s *state, objects []inventory.Entry, no
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
 
-// nextCheck makes a run that succeeded or stalled be followed by one at the time of the next check for drift.
-func (m *lastApplied) nextCheck(next loop.Next, err error, now time.Time) (loop.Next, error) {
-	due := m.dueAfter(now)
-	if outcome := loop.As(err, ""); outcome != nil && (outcome.Class != loop.ClassStalled || due <= 0) {
+// nextCheck makes a run that succeeded or stalled be followed by one at the time of the next check for drift. A stalled
+// one that was due as it started, and checked nothing, would only do so again.
+func (m *lastApplied) nextCheck(next loop.Next, err error, started, now time.Time) (loop.Next, error) {
+	if outcome := loop.As(err, ""); outcome != nil && (outcome.Class != loop.ClassStalled || m.dueAfter(started) <= 0) {
 		return next, err
 	}
-	if due = max(due, minimumPause); next.After == 0 || due < next.After {
+	if due := max(m.dueAfter(now), minimumPause); next.After == 0 || due < next.After {
 		next.After = due
 	}
 	return next, nil
