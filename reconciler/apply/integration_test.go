@@ -280,6 +280,12 @@ func (w *world) commit(files map[string]string) string {
 // commitOf does so for the repository fleet of a namespace.
 func (w *world) commitOf(namespace string, files map[string]string) string {
 	w.t.Helper()
+	return w.commitTo(client.ObjectKey{Namespace: namespace, Name: "fleet"}, files)
+}
+
+// commitTo does so for any repository.
+func (w *world) commitTo(key client.ObjectKey, files map[string]string) string {
+	w.t.Helper()
 	set := artifact.Files{}
 	hash := sha1.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -287,7 +293,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 		fmt.Fprintf(hash, "%s\n%s\n", name, text)
 		set[name] = artifact.File{Data: []byte(text)}
 	}
-	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{}, sourcev1.GitRepositoryKind)(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "fleet"})
+	inUse, err := lastgood.InUse(w.Hub, tenancy.Rules{}, sourcev1.GitRepositoryKind)(w.t.Context(), key)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -295,7 +301,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 	for _, used := range inUse {
 		kept = append(kept, used.Digest)
 	}
-	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/fleet", set, kept...)
+	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+key.String(), set, kept...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -310,7 +316,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
+	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: key.Name}}
 	if err := w.Hub.Status().Patch(w.t.Context(), repository, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		w.t.Fatal(err)
 	}

@@ -69,10 +69,10 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	before := lastgood.In(s.ks.Status)
 	switch {
 	case s.current || s.writes == whole:
-		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes), Commit: s.source.commit})
+		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes), Commit: s.source.commit, Sources: before.Followed(s.source.Source, s.stale.Waits() || len(s.stale.retained) > 0)})
 		inventory.RecordEdited(status, nil)
 	case s.writes == part:
-		lastgood.Write(status, lastgood.Record{Bytes: max(s.bytes, before.Bytes)})
+		lastgood.Write(status, lastgood.Record{Bytes: max(s.bytes, before.Bytes), Sources: before.Followed(s.source.Source, true)})
 	}
 	if s.writes != none {
 		inventory.RecordPlace(status, s.diff.at.Place)

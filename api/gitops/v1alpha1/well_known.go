@@ -170,8 +170,8 @@ const ChangedKey = "gitops.flotilla.io/changed"
 const ChangedOriginKey = "gitops.flotilla.io/changed-origin"
 
 // AppliedKey in status.history[0].metadata of a Kustomization is what it applied last, wholly: the digest of the
-// objects, that of the artifact that they were built from, its revision, and how many bytes the objects are, between
-// spaces. Missing: not known.
+// objects, that of the artifact that they were built from, its revision, how many bytes the objects are, and the sources
+// that they come from, between spaces; each source as GitRepository/shop/app, with commas between them. Missing: not known.
 const AppliedKey = "gitops.flotilla.io/applied"
 
 // AppliedCommitKey beside AppliedKey is what the artifact of that revision said of its commit, as JSON: who wrote it, what it

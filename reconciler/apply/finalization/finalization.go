@@ -146,7 +146,7 @@ func (r Remover) observe(ctx context.Context, e *end) (bool, error) {
 func (r Remover) split(ctx context.Context, e *end, doomed []inventory.Entry) error {
 	var allows string
 	var err error
-	if e.at, allows, err = r.deps.Siblings.Latest(ctx, e.ks); err != nil {
+	if e.at, allows, err = r.deps.Siblings.Latest(ctx, inventory.SourceOf(e.ks)); err != nil {
 		return err
 	}
 	answer, err := r.deps.Siblings.Ask(ctx, siblings.Query{Of: e.ks, At: e.at, Objects: e.owned, Going: siblings.KeysIn(doomed)})

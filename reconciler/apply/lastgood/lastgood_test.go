@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
@@ -52,11 +53,15 @@ func TestRecords(t *testing.T) {
 	whole := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a", Objects: "sha256:b", Bytes: 7}
 	signed := whole
 	signed.Commit = map[string]string{"gitops.flotilla.io/commit-author": "Ann \"A\" <ann@example.com>"}
+	moved := whole
+	moved.Sources = []inventory.Source{inventory.GitRepository(client.ObjectKey{Namespace: "shop", Name: "split"}), {Kind: "OCIRepository", ObjectKey: client.ObjectKey{Namespace: "shop", Name: "app"}}}
 	cases := map[string]struct {
 		status  kustomizev1.KustomizationStatus
 		written lastgood.Record
 		want    lastgood.Record
 	}{
+		"with its sources":                  {statusOf("2", "1"), moved, moved},
+		"the sources of a part":             {statusOf("1"), lastgood.Record{Bytes: 7, Sources: moved.Sources}, lastgood.Record{Bytes: 7, Sources: moved.Sources}},
 		"all of it":                         {statusOf("2", "1"), whole, whole},
 		"with its commit":                   {statusOf("2", "1"), signed, signed},
 		"nothing":                           {statusOf("1"), lastgood.Record{}, lastgood.Record{}},

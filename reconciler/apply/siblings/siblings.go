@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -130,16 +131,34 @@ type Answer struct {
 	Unknown []client.ObjectKey
 }
 
-// Ask returns which siblings hold the objects. Errors come from the control plane or the context.
+// Ask returns which siblings hold the objects. Where the Kustomization followed another source before, those of that are siblings, too: a
+// commit may move objects from it to them, and it to the other source. Errors come from the control plane or the context.
 func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 	out := Answer{Successors: map[inventory.ID]client.ObjectKey{}, Taken: map[inventory.ID]bool{}}
 	if len(q.Objects) == 0 {
 		return out, nil
 	}
+	err := x.ask(ctx, q, &out)
+	for _, former := range lastgood.Former(q.Of) {
+		if err == nil {
+			q.At, _, err = x.Latest(ctx, former)
+		}
+		if err == nil {
+			err = x.ask(ctx, q, &out)
+		}
+	}
+	slices.SortFunc(out.Unknown, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
+	out.Unknown = slices.Compact(out.Unknown)
+	return out, err
+}
+
+// ask adds to the answer what those hold that are siblings by the source of q.At.
+func (x *Index) ask(ctx context.Context, q Query, out *Answer) error {
 	list, err := x.siblings(ctx, q)
 	if err != nil {
-		return out, err
+		return err
 	}
+	var unknown []client.ObjectKey
 	asked := make(map[inventory.ID]bool, len(q.Objects))
 	for _, e := range q.Objects {
 		asked[e.ID] = true
@@ -154,13 +173,13 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 		key := client.ObjectKeyFromObject(ks)
 		wants, err := x.wants(ctx, ks, q.At)
 		if ctx.Err() != nil {
-			return out, ctx.Err()
+			return ctx.Err()
 		}
 		if err != nil {
 			parents.failed.Insert(key)
 		}
 		if err != nil && (!ks.Spec.Suspend || key == client.ObjectKeyFromObject(q.Of)) {
-			out.Unknown = append(out.Unknown, key)
+			unknown = append(unknown, key)
 		}
 		for _, child := range wants.Children {
 			parents.children.Insert(client.ObjectKeyFromObject(child))
@@ -178,11 +197,10 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 		}
 	}
 	if q.At.Digest != "" { // else nobody knows what parents hold, only what they have applied
-		out.Unknown = parents.remaining(out.Unknown)
+		unknown = parents.remaining(unknown)
 	}
-	slices.SortFunc(out.Unknown, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
-	out.Unknown = slices.Compact(out.Unknown)
-	return out, nil
+	out.Unknown = append(out.Unknown, unknown...)
+	return nil
 }
 
 // coming returns the siblings that one of them is about to create or change, and adds them to those that are known, by name.
@@ -358,7 +376,7 @@ type Shared struct {
 // the artifact, with the spec that upcoming ones give it, if they do. One that cannot be built does not count, as it cannot be applied
 // either.
 func (x *Index) WantedBy(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (bool, error) {
-	says, err := x.ask(ctx, of, at, id, owner, upcoming...)
+	says, err := x.answer(ctx, of, at, id, owner, upcoming...)
 	return says == wanted, err
 }
 
@@ -366,7 +384,7 @@ func (x *Index) WantedBy(ctx context.Context, of *kustomizev1.Kustomization, at 
 // artifact, with the spec that one of upcoming gives it: it is gone, or its build does not hold the object. One that is suspended, cannot be
 // built, or has another source has not given up anything.
 func (x *Index) GaveUp(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (bool, error) {
-	says, err := x.ask(ctx, of, at, id, owner, upcoming...)
+	says, err := x.answer(ctx, of, at, id, owner, upcoming...)
 	return says == unwanted, err
 }
 
@@ -378,7 +396,7 @@ const (
 	unwanted
 )
 
-func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (answerFor, error) {
+func (x *Index) answer(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (answerFor, error) {
 	ks := &kustomizev1.Kustomization{}
 	switch err := x.hub.Get(ctx, owner, ks); {
 	case apierrors.IsNotFound(err):

@@ -14,10 +14,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
-// Latest returns the latest artifact of a Kustomization's source, without a digest if there is none, or no source; and
+// Latest returns the latest artifact of a source, without a digest if there is none, or no source; and
 // the objects whose deletion its commit allows, separated by commas.
-func (x *Index) Latest(ctx context.Context, ks *kustomizev1.Kustomization) (at Artifact, allows string, err error) {
-	at.Source = inventory.SourceOf(ks)
+func (x *Index) Latest(ctx context.Context, of inventory.Source) (at Artifact, allows string, err error) {
+	at.Source = of
 	source, err := origins.Read(ctx, x.hub, at.Source)
 	switch {
 	case errors.Is(err, origins.ErrKind), apierrors.IsNotFound(err):
@@ -32,10 +32,10 @@ func (x *Index) Latest(ctx context.Context, ks *kustomizev1.Kustomization) (at A
 	return at, allows, nil
 }
 
-// Kept returns which of the objects of a Kustomization stay if it is deleted, as others of its source want them. See
+// Kept returns which of the objects of a Kustomization stay if it is deleted, as others of its source, or of a former one, want them. See
 // Query for upcoming and going.
 func (x *Index) Kept(ctx context.Context, of *kustomizev1.Kustomization, owned []inventory.Entry, upcoming []*kustomizev1.Kustomization, going []client.ObjectKey) (map[inventory.ID]bool, error) {
-	at, _, err := x.Latest(ctx, of)
+	at, _, err := x.Latest(ctx, inventory.SourceOf(of))
 	if err != nil {
 		return nil, err
 	}
