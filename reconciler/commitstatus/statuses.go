@@ -91,6 +91,12 @@ func (s statuses) put(ctx context.Context, have, desired *gitopsv1alpha1.CommitS
 	if matches(have, desired) {
 		return 0, nil
 	}
+	switch leaves := leavesPending(have, desired); {
+	case leaves && have.Status.Posted.Commit == desired.Spec.Commit:
+		return retryPeriod, nil // nothing of the new source is known yet
+	case leaves:
+		return 0, s.sweep(ctx, map[string]*gitopsv1alpha1.CommitStatus{have.Name: have}, nil) // its end is seen, as a change of others is
+	}
 	if wait := s.delay(have, desired); wait > 0 {
 		return wait, nil
 	}
@@ -103,10 +109,17 @@ func (s statuses) put(ctx context.Context, have, desired *gitopsv1alpha1.CommitS
 	return 0, nil
 }
 
+// leavesPending reports whether the last commit that was told of is pending, and of another source than the one that the Kustomization
+// follows by now: the CommitStatus has to end, which tells what became of that commit, and is made anew for those of the new source.
+func leavesPending(have, desired *gitopsv1alpha1.CommitStatus) bool {
+	was, is := have.Annotations[gitopsv1alpha1.FollowsAnnotation], desired.Annotations[gitopsv1alpha1.FollowsAnnotation]
+	return was != "" && was != is && have.Status.Posted != nil && have.Status.Posted.State == gitopsv1alpha1.CommitPending
+}
+
 // notesOf are the annotations that say how the Kustomization comes and goes.
 func notesOf(cs *gitopsv1alpha1.CommitStatus) map[string]string {
 	out := map[string]string{}
-	for _, key := range []string{gitopsv1alpha1.ParentAnnotation, gitopsv1alpha1.KeepsAnnotation} {
+	for _, key := range []string{gitopsv1alpha1.FollowsAnnotation, gitopsv1alpha1.ParentAnnotation, gitopsv1alpha1.KeepsAnnotation} {
 		if value := cs.Annotations[key]; value != "" {
 			out[key] = value
 		}

@@ -245,8 +245,9 @@ func (r *Reconciler) desired(of *state, t target, contextName string) *gitopsv1a
 	if t.comments() {
 		cs.Spec.ClusterStates = statesOf(v.places)
 	}
+	cs.Annotations = map[string]string{gitopsv1alpha1.FollowsAnnotation: inventory.SourceOf(ks).String()}
 	if len(of.parents) > 0 {
-		cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: strings.Join(of.parents, ",")}
+		cs.Annotations[gitopsv1alpha1.ParentAnnotation] = strings.Join(of.parents, ",")
 		if why := inventory.Keeps(ks); why != "" {
 			cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = why
 		}

@@ -97,6 +97,10 @@ const (
 // is about, and after a comma each the one that applied that; there is none where nobody did.
 const ParentAnnotation = "gitops.flotilla.io/parent"
 
+// FollowsAnnotation on a CommitStatus is the source that the Kustomization that it is about follows, such as "GitRepository shop/app":
+// its commits are those of which it tells.
+const FollowsAnnotation = "gitops.flotilla.io/follows"
+
 // KeepsAnnotation on a CommitStatus says that the Kustomization that it is about leaves where it is what it applied
 // when it is deleted, and why: one of those below. There is none where that is deleted as well.
 const KeepsAnnotation = "gitops.flotilla.io/keeps"

@@ -64,8 +64,18 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 		}
 	}
 	parent, holds, err := r.parent(ctx, s.before)
-	if err != nil || parent == nil {
+	if err != nil {
 		return loop.Next{}, err
+	}
+	to, err := r.elsewhere(ctx, s.before)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if to != "" {
+		return loop.Next{}, r.moved(ctx, s, parent, to)
+	}
+	if parent == nil {
+		return loop.Next{}, nil
 	}
 	child := client.ObjectKey{Namespace: s.before.Namespace, Name: s.before.Spec.KustomizationRef.Name}
 	gone, err := r.gone(ctx, child)
@@ -102,6 +112,40 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 		return r.retired(ctx, s, parent, revision.Checksum)
 	}
 	return loop.Next{}, nil
+}
+
+// elsewhere returns the source that a Kustomization follows by now, if it is another one than that of the commits that the CommitStatus
+// told of; else empty.
+func (r retirement) elsewhere(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (string, error) {
+	was := cs.Annotations[gitopsv1alpha1.FollowsAnnotation]
+	if was == "" || cs.Spec.KustomizationRef == nil {
+		return "", nil
+	}
+	ks := &kustomizev1.Kustomization{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.KustomizationRef.Name}, ks, client.UnsafeDisableDeepCopy); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	if is := inventory.SourceOf(ks).String(); is != was {
+		return is, nil
+	}
+	return "", nil
+}
+
+// moved says of a commit that is pending that the Kustomization follows another source by now: a success of the one that
+// had it do so, as there is nothing more to come of it. parent is nil for none.
+func (r retirement) moved(ctx context.Context, s *state, parent *kustomizev1.Kustomization, to string) error {
+	if s.closing == nil || s.closing.State == gitopsv1alpha1.CommitSuccess {
+		return nil
+	}
+	s.closing.Description = "nothing more is told: it follows " + to + " by now"
+	if parent == nil {
+		return nil
+	}
+	by, known, err := r.commit(ctx, parent)
+	if err == nil && known && by.Checksum == s.closing.Commit {
+		s.closing.State, s.closing.Description = gitopsv1alpha1.CommitSuccess, "this commit has it follow "+to
+	}
+	return err
 }
 
 // commit returns the commit that a Kustomization is at, and whether there is one.

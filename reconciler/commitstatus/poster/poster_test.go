@@ -277,6 +277,7 @@ func TestWhatEndsIsClosed(t *testing.T) {
 		later    bool   // than the longest wait
 		parent   string // what the one that applied the Kustomization attempted last; "holds": that holds it
 		between  string // are gone, between that and the Kustomization
+		follows  string // the name of the repository that its Kustomization follows by now
 		says     string
 		want     string
 		gone     bool
@@ -302,6 +303,14 @@ func TestWhatEndsIsClosed(t *testing.T) {
 			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("c", 40), gone: true,
 			want: "team pending, team failure", says: "superseded by cccccccc, which retires the Kustomization",
 		},
+		"the commit has it follow another source": {
+			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), follows: "split", gone: true,
+			want: "team pending, team success", says: "this commit has it follow GitRepository team/split",
+		},
+		"it follows another source by a later commit": {
+			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("c", 40), follows: "split", gone: true,
+			want: "team pending, team failure", says: "nothing more is told: it follows GitRepository team/split by now",
+		},
 		"somebody deletes it by hand":          {state: gitopsv1alpha1.CommitPending, provider: true, parent: "holds", want: "team pending"},
 		"the Provider is gone":                 {state: gitopsv1alpha1.CommitPending, want: "team pending", gone: true},
 		"the forge does not answer":            {state: gitopsv1alpha1.CommitPending, provider: true, limited: true, want: "team pending"},
@@ -319,6 +328,10 @@ func TestWhatEndsIsClosed(t *testing.T) {
 			if tc.parent != "" {
 				w.parent(cs, tc.parent)
 				cs.Annotations[gitopsv1alpha1.ParentAnnotation] = tc.between + cs.Annotations[gitopsv1alpha1.ParentAnnotation]
+			}
+			if tc.follows != "" {
+				cs.Annotations[gitopsv1alpha1.FollowsAnnotation] = "GitRepository team/fleet"
+				w.follows("shop", tc.follows)
 			}
 			if err := w.hub.Update(t.Context(), cs); err != nil {
 				t.Fatal(err)
@@ -458,6 +471,16 @@ func (w *tenants) parent(cs *gitopsv1alpha1.CommitStatus, attempted string) {
 		root.Status.Inventory = &kustomizev1.ResourceInventory{Entries: []kustomizev1.ResourceRef{{ID: "team_shop_kustomize.toolkit.fluxcd.io_Kustomization", Version: "v1"}}}
 	}
 	if err := w.hub.Create(w.t.Context(), root); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// follows has a Kustomization of a name that follows a repository.
+func (w *tenants) follows(name, repository string) {
+	w.t.Helper()
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
+	ks.Spec.SourceRef = kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: repository}
+	if err := w.hub.Create(w.t.Context(), ks); err != nil {
 		w.t.Fatal(err)
 	}
 }
