@@ -92,6 +92,8 @@ type sources struct {
 	recipients []recipient
 	// waits are dependencies that do not exist, by the names of those who wait for them.
 	waits map[string]missing
+	// abandoned are Kustomizations that wrote a part of the commit, and follow another source by now.
+	abandoned []*kustomizev1.Kustomization
 }
 
 // recipient is a Provider with the Kustomizations whose health it gets.
@@ -122,6 +124,9 @@ func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
 		s.at(source)
 	}
 	if s.applied, err = appliersOf(ctx, r.hub, s.key.Namespace, key); err != nil {
+		return loop.Next{}, err
+	}
+	if s.abandoned, err = s.abandonedBy(ctx, r.hub); err != nil {
 		return loop.Next{}, err
 	}
 	if s.waits, err = waitingFor(ctx, r.hub, s.applied, r.opts.Secrets); err != nil {
@@ -257,9 +262,12 @@ func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
 
 // write writes the statuses that differ, the only place that does.
 func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err error) {
+	if len(s.abandoned) > 0 {
+		out.After = abandonedPoll
+	}
 	for _, t := range s.recipients {
 		t.at(s.revision, s.committed)
-		shares := s.shares(t)
+		shares := append(s.shares(t), s.abandonedShares(t)...)
 		if s.existing[t.name] == nil && !slices.ContainsFunc(shares, func(s comment.Share) bool { return !s.Suspended }) {
 			continue // nobody has begun yet
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -26,6 +28,20 @@ func Announcement(revision, digest string, with []string) string {
 		kind = "Kustomization "
 	}
 	return text + among + kind + strings.Join(slices.Compact(slices.Clone(with[:min(len(with), mostNamed)])), ", ")
+}
+
+// Announced returns the revision of which a part is written, and clusters keep what they had until the rest is; empty for none, and
+// where that is not known.
+func Announced(conditions []metav1.Condition) string {
+	if !HoldsAll(conditions) {
+		return ""
+	}
+	_, rest, ok := strings.Cut(apimeta.FindStatusCondition(conditions, Condition).Message, " revision ")
+	revision, _, known := strings.Cut(rest, " (")
+	if !ok || !known {
+		return ""
+	}
+	return revision
 }
 
 // Partners returns the Kustomizations that an announcement of a revision names, empty for any revision.

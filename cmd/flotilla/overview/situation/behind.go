@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"fmt"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -43,7 +44,7 @@ func BehindOf(ks *kustomizev1.Kustomization, revision string) Behind {
 	}
 	switch {
 	case revisiongate.HoldsAll(ks.Status.Conditions):
-		tried := excerpt.ShortRevision(ks.Status.LastAttemptedRevision)
+		tried := excerpt.ShortRevision(cmp.Or(revisiongate.Announced(ks.Status.Conditions), ks.Status.LastAttemptedRevision))
 		return Behind{ReasonHeldBySwitch, fmt.Sprintf("%s has written a part of revision %s: what is here may be of it, and clusters keep what they had, whoever changes it, until all is written%s",
 			name, tried, cause), remark.KustomizationNext(ks, ready)}
 	case ks.Spec.Suspend && revision != "" && revision != standing.Revision(ks):

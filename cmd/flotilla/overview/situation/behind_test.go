@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 func TestBehindOf(t *testing.T) {
@@ -34,6 +35,11 @@ func TestBehindOf(t *testing.T) {
 			Next:    "correct the files and commit; the last revision keeps running. flotilla trace kustomization/app -n team",
 		}},
 		"a half is written": {applied: one, tried: two, conditions: []condition{blocked, switches}, want: situation.Behind{
+			Reason:  "HeldBySwitch",
+			Message: "Kustomization team/app has written a part of revision main@sha1:22222222: what is here may be of it, and clusters keep what they had, whoever changes it, until all is written: app/web.yaml: broken",
+			Next:    "correct the files and commit; the last revision keeps running. flotilla trace kustomization/app -n team",
+		}},
+		"a half is written of another one than was tried last": {applied: one, tried: one, conditions: []condition{blocked, {Type: "Switching", Status: metav1.ConditionTrue, Message: revisiongate.Announcement(two, "sha256:a", nil)}}, want: situation.Behind{
 			Reason:  "HeldBySwitch",
 			Message: "Kustomization team/app has written a part of revision main@sha1:22222222: what is here may be of it, and clusters keep what they had, whoever changes it, until all is written: app/web.yaml: broken",
 			Next:    "correct the files and commit; the last revision keeps running. flotilla trace kustomization/app -n team",
