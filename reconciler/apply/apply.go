@@ -160,7 +160,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	}
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
 	own := kustomizations.New(deps.Hub, deps.Live, opts.Clock)
-	successors := newSuccessors(deps, opts.Tenancy, actors, own)
+	successors := newSuccessors(deps, opts.Tenancy, actors, own, opts.Clock)
 	targets := target.New(deps.Hub.Scheme(), deps.Egress, opts.Applier)
 	groups := switchover.New(deps.Hub, deps.Live, successors.siblings, siblings.Builds{Builder: deps.Builder}.Differs, opts.Clock)
 	left := termination.New(deps.Assessor, deps.Live, deps.Hub.RESTMapper())

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -24,9 +25,9 @@ type successors struct {
 	store     kustomizations.Store
 }
 
-func newSuccessors(deps Deps, rules tenancy.Rules, actors *impersonation.Actors, own kustomizations.Store) *successors {
-	builds := siblings.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}
-	return &successors{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds.Wants, siblings.EligibleBy(rules)), store: own}
+func newSuccessors(deps Deps, rules tenancy.Rules, actors *impersonation.Actors, own kustomizations.Store, clk clock.PassiveClock) *successors {
+	builds := siblings.InTime(siblings.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}.Wants, clk)
+	return &successors{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds, siblings.EligibleBy(rules)), store: own}
 }
 
 // artifact returns the artifact that a run applies.
@@ -60,10 +61,10 @@ func (h *successors) planPrune(ctx context.Context, s *state) (loop.Next, error)
 		return loop.Next{}, nil
 	}
 	doomed := applier.Prunable(s.diff.Removed, s.seen)
-	if err := siblings.AwaitParent(ctx, h.siblings, s.ks, s.artifact(), doomed); err != nil {
+	err := siblings.AwaitParent(ctx, h.siblings, s.ks, s.artifact(), doomed)
+	if err != nil {
 		return loop.Next{}, err
 	}
-	var err error
 	if s.stale.descendants, err = cascadingdeletion.Descendants(ctx, h.live, s.owner, s.diff.Removed); err == nil {
 		s.stale.Handover, err = h.splitStale(ctx, s, s.artifact(), doomed)
 	}
