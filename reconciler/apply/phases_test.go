@@ -30,8 +30,9 @@ import (
 )
 
 var (
-	noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	key  = client.ObjectKey{Namespace: "team", Name: "web"}
+	noon  = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	key   = client.ObjectKey{Namespace: "team", Name: "web"}
+	fleet = inventory.GitRepository(client.ObjectKey{Namespace: "team", Name: "fleet"})
 )
 
 const (
@@ -56,7 +57,7 @@ func run(change ...func(*state)) *state {
 			},
 		},
 		owner: key, now: noon, last: &lastApplied{}, built: built{"sha256:abc", 7},
-		source:  source{revision: newRevision, digest: "sha256:def"},
+		source:  source{Source: fleet, revision: newRevision, digest: "sha256:def"},
 		desired: []inventory.Entry{{ID: configID("a"), Version: "v1"}},
 		diff:    difference{at: target.Target{Applier: applier.New(nil, nil, applier.Options{})}},
 	}
@@ -707,12 +708,12 @@ func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
 		outcome *loop.Error
 		want    lastgood.Record
 	}{
-		"one that is applied":                       {func(s *state) { s.writes = whole }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
-		"one whose health is waited for":            {func(s *state) { s.writes, s.waiting.text = whole, "waits" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
+		"one that is applied":                       {func(s *state) { s.writes = whole }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7, Sources: []inventory.Source{fleet}}},
+		"one whose health is waited for":            {func(s *state) { s.writes, s.waiting.text = whole, "waits" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7, Sources: []inventory.Source{fleet}}},
 		"one that is refused":                       {func(*state) {}, refusal, before},
-		"one that is written in part":               {func(s *state) { s.writes = part }, refusal, lastgood.Record{Bytes: 7}},
-		"one that changes nothing":                  {func(s *state) { s.current, s.sameContent = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
-		"one that changes nothing, after a restart": {func(s *state) { s.current, s.sameContent, s.built = true, true, built{} }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old", Bytes: 5}},
+		"one that is written in part":               {func(s *state) { s.writes = part }, refusal, lastgood.Record{Bytes: 7, Sources: []inventory.Source{fleet}}},
+		"one that changes nothing":                  {func(s *state) { s.current, s.sameContent = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7, Sources: []inventory.Source{fleet}}},
+		"one that changes nothing, after a restart": {func(s *state) { s.current, s.sameContent, s.built = true, true, built{} }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old", Bytes: 5, Sources: []inventory.Source{fleet}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -749,7 +750,7 @@ func TestTheCommitThatStandsIsRecorded(t *testing.T) {
 				})
 				s.ks.Status = statusOf(refused, refusal("PruneBlocked"), noon)
 			}
-			want := lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7, Commit: ann}
+			want := lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7, Sources: []inventory.Source{fleet}, Commit: ann}
 			if diff := cmp.Diff(want, lastgood.In(s.ks.Status)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -392,7 +392,9 @@ func TestSilenceTakesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.apply(c.west, "new", workv1alpha1.ResourceHealthy)
-			c.until("old is gone", func() (bool, string) { return c.configMap("old") == nil, "it is there" })
+			c.until("old is gone", func() (bool, string) {
+				return c.configMap("old") == nil, fmt.Sprintf("%v, %+v", c.configMap("old"), c.get("web").Status)
+			})
 			c.ready("web", second)
 		})
 	}

@@ -52,11 +52,11 @@ func FindShared(ctx context.Context, index *Index, q SharedQuery) (SharedObjects
 		id := inventory.IDOf(c.Desired)
 		switch e, isNew := added[id]; {
 		case c.Relabels && c.Owner != nobody && c.Owner != own:
-			gaveUp, err := index.GaveUp(ctx, q.Of, q.At, id, c.Owner, upcoming...)
+			claim, err := index.ClaimOf(ctx, q.Of, q.At, id, c.Owner, upcoming...)
 			if err != nil {
 				return out, err
 			}
-			if !gaveUp {
+			if claim != GaveUp {
 				out.Borrows = true
 				continue
 			}
@@ -65,11 +65,11 @@ func FindShared(ctx context.Context, index *Index, q SharedQuery) (SharedObjects
 		case c.Owner == nobody && isNew:
 			unheld = append(unheld, e)
 		case c.Owner != nobody && c.Owner != own:
-			wanted, err := index.WantedBy(ctx, q.Of, q.At, id, c.Owner, upcoming...)
+			claim, err := index.ClaimOf(ctx, q.Of, q.At, id, c.Owner, upcoming...)
 			if err != nil {
 				return out, err
 			}
-			if wanted {
+			if claim == Holds {
 				out.Shared = append(out.Shared, Shared{ID: id, With: c.Owner})
 			}
 		}

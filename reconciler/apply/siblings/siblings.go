@@ -372,35 +372,23 @@ type Shared struct {
 	With client.ObjectKey
 }
 
-// WantedBy reports whether the Kustomization that an object's labels name still wants it at
-// the artifact, with the spec that upcoming ones give it, if they do. One that cannot be built does not count, as it cannot be applied
-// either.
-func (x *Index) WantedBy(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (bool, error) {
-	says, err := x.answer(ctx, of, at, id, owner, upcoming...)
-	return says == wanted, err
-}
-
-// GaveUp reports whether the Kustomization that an object's labels name is known not to want it any more at the
-// artifact, with the spec that one of upcoming gives it: it is gone, or its build does not hold the object. One that is suspended, cannot be
-// built, or has another source has not given up anything.
-func (x *Index) GaveUp(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (bool, error) {
-	says, err := x.answer(ctx, of, at, id, owner, upcoming...)
-	return says == unwanted, err
-}
-
-// answerFor is whether a Kustomization wants an object; the zero value means that this is not known.
-type answerFor int
+// Claim is whether a Kustomization wants an object. The zero value means that this is not known.
+type Claim int
 
 const (
-	wanted answerFor = iota + 1
-	unwanted
+	// Holds says that it wants the object.
+	Holds Claim = iota + 1
+	// GaveUp says that it is gone, or that its build does not hold the object.
+	GaveUp
 )
 
-func (x *Index) answer(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (answerFor, error) {
+// ClaimOf returns whether the Kustomization that an object's labels name wants it at the artifact, with the spec that one of upcoming gives
+// it, if one does. Nothing is known of one that is suspended, cannot be built, or has another source.
+func (x *Index) ClaimOf(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey, upcoming ...*kustomizev1.Kustomization) (Claim, error) {
 	ks := &kustomizev1.Kustomization{}
 	switch err := x.hub.Get(ctx, owner, ks); {
 	case apierrors.IsNotFound(err):
-		return unwanted, nil
+		return GaveUp, nil
 	case err != nil:
 		return 0, fmt.Errorf("read the Kustomization %s: %w", owner, err)
 	case !x.Is(ks, of.Namespace, at) || ks.Spec.Suspend:
@@ -417,9 +405,9 @@ func (x *Index) answer(ctx context.Context, of *kustomizev1.Kustomization, at Ar
 	case err != nil:
 		return 0, nil
 	case slices.ContainsFunc(wants.Entries, func(e inventory.Entry) bool { return e.ID == id }):
-		return wanted, nil
+		return Holds, nil
 	default:
-		return unwanted, nil
+		return GaveUp, nil
 	}
 }
 

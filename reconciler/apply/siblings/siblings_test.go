@@ -324,14 +324,14 @@ func TestTheOneThatIsLearnedOfLaterGivesWay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		holder string
 		id     inventory.ID
-		want   bool
+		want   siblings.Claim
 	}{
-		"it wants it":          {"b", configs("x")[0].ID, true},
-		"it does not any more": {"b", configs("w")[0].ID, false},
-		"it is being deleted":  {"c", configs("x")[0].ID, false},
-		"it is gone":           {"d", configs("x")[0].ID, false},
+		"it wants it":          {"b", configs("x")[0].ID, siblings.Holds},
+		"it does not any more": {"b", configs("w")[0].ID, siblings.GaveUp},
+		"it is being deleted":  {"c", configs("x")[0].ID, 0},
+		"it is gone":           {"d", configs("x")[0].ID, siblings.GaveUp},
 	} {
-		if got, err := x.WantedBy(t.Context(), a, present, tc.id, key(tc.holder)); got != tc.want || err != nil {
+		if got, err := x.ClaimOf(t.Context(), a, present, tc.id, key(tc.holder)); got != tc.want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
