@@ -38,8 +38,6 @@ type Failover struct {
 	failover.Rules
 	// Lost has a ClusterTaintPolicy made by which lost clusters are left.
 	Lost bool
-	// Grace is how long a cluster is left gracefully; zero means ten minutes.
-	Grace time.Duration
 	// Rate is how many templates are moved in a second; zero is as many as there are, a
 	// negative one is one in half an hour.
 	Rate float64

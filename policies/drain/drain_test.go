@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
 	"github.com/flotilla-io/flotilla/policies/estimate/profile"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -252,18 +253,18 @@ func TestRead(t *testing.T) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSchedulerError, Message: "too much", At: metav1.NewTime(noon.Add(time.Second))})
 		}, "Refused Deployment shop/web: east=2 ->  (too much): flotilla explain deployment.example.com/web -n shop\n"},
 		"it stays for another cause": {func(b *workv1alpha2.ResourceBinding) {
-			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x", Clusters: []string{"east"}}})
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x", Clusters: []string{"east"}}})
 		}, "Waits Deployment shop/web: east=2 -> \n"},
 		"another cluster's drain keeps nothing here": {func(b *workv1alpha2.ResourceBinding) {
-			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in north-east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): no other place: x", Clusters: []string{"north-east"}}})
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Message: "It stays in north-east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): no other place: x", Clusters: []string{"north-east"}}})
 		}, "Waits Deployment shop/web: east=2 -> \n"},
 		"its state cannot be read": {func(b *workv1alpha2.ResourceBinding) {
-			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east: its state cannot be carried over: x.", Clusters: []string{"east"}}})
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Message: "It stays in east: its state cannot be carried over: x.", Clusters: []string{"east"}}})
 		}, "Refused Deployment shop/web: east=2 ->  (It stays in east: its state cannot be carried over: x)" + explain},
 		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"it was refused before that": {refused(noon.Add(-time.Second)), "Waits Deployment shop/web: east=2 -> \n"},
 		"its move is refused by a quota that refused more before": {func(b *workv1alpha2.ResourceBinding) {
-			record(b, placement.Record{Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "too much", At: metav1.NewTime(noon.Add(-time.Hour)), Stays: &placement.Stays{Message: "It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): its move is refused: too much", Clusters: []string{"east"}}})
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "too much", At: metav1.NewTime(noon.Add(-time.Hour)), Stays: &unplaced.Stays{Message: "It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): its move is refused: too much", Clusters: []string{"east"}}})
 		}, "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"its old copy is kept for ever": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)

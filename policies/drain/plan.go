@@ -133,7 +133,7 @@ func planned(in Input) (planning, int) {
 // situation is what a binding is decided in.
 func (p *planning) situation(b workv1alpha2.Binding) placement.Situation {
 	snap := p.snap
-	if placement.CapacityMatters(b.BindingSpec()) {
+	if placement.IsWorkload(b.BindingSpec()) {
 		snap = snap.WithReservations(p.loads)
 	}
 	return placement.Situation{Clusters: snap, Peers: placement.PeersOf(b, p.all), Now: p.Now}

@@ -117,7 +117,7 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	if hasWork && task.Producer == workv1alpha2.EvictionProducerDrain {
 		return false, time.Time{} // nothing failed: a partly ready copy counts, too
 	}
-	until := e.until(task)
+	until := e.Until(task)
 	if until.After(e.Now) {
 		return false, until
 	}
@@ -171,8 +171,8 @@ func suppressed(spec *workv1alpha2.ResourceBindingSpec) map[string]bool {
 	return out
 }
 
-// until returns when the time of a task is over.
-func (e Ending) until(task *workv1alpha2.GracefulEvictionTask) time.Time {
+// Until returns when the time of a task is over.
+func (e Ending) Until(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	since, grace := e.Now, e.Grace
 	if grace == 0 {
 		grace = DefaultGrace

@@ -39,7 +39,7 @@ func ownTime(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	if task.GracePeriodSeconds == nil || task.CreationTimestamp.IsZero() || task.Producer == workv1alpha2.EvictionProducerDrain {
 		return time.Time{}
 	}
-	return Ending{}.until(task)
+	return Ending{}.Until(task)
 }
 
 // Timed returns k with By set, if the task's grace period ends in the future and

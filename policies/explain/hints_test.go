@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 )
 
 // TestHintsCanBePasted checks that next steps end with a command that works when
@@ -60,7 +61,7 @@ func TestAQuotaKeepsItInADrainedCluster(t *testing.T) {
 	}
 	const message, stays = "FederatedResourceQuota shop/team is exceeded", "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): its move is refused: FederatedResourceQuota shop/team is exceeded"
 	placement.Decision{Clusters: in.Binding.BindingSpec().Clusters, Record: placement.Record{
-		Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: message, Stays: &placement.Stays{Message: stays, Clusters: []string{"c-001"}},
+		Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: message, Stays: &unplaced.Stays{Message: stays, Clusters: []string{"c-001"}},
 	}}.Put(in.Binding)
 	const next = "raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop"
 	want := []explain.Problem{
@@ -122,7 +123,7 @@ func TestThePolicyThatNearlySelectsIt(t *testing.T) {
 // cluster and cannot is a problem, though it runs.
 func TestWhatCannotBeMovedIsAProblem(t *testing.T) {
 	in := input(t)
-	record := placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in c-001 (a taint): no other place: none."}}
+	record := placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Message: "It stays in c-001 (a taint): no other place: none."}}
 	bind(t, &in)
 	placement.Decision{Clusters: in.Binding.BindingSpec().Clusters, Record: record}.Put(in.Binding)
 	var got []string
@@ -155,13 +156,13 @@ func TestAfterADrain(t *testing.T) {
 			drains: true, record: placement.Record{Drained: []string{"c-001"}},
 			returns: []string{"not to c-001 while its drain is in force: flotilla uncordon c-001 --return ends that, and has it placed anew"},
 		},
-		"it stayed, and the drain is over": {record: placement.Record{Stays: &placement.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none."}}},
+		"it stayed, and the drain is over": {record: placement.Record{Stays: &unplaced.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none."}}},
 		"it stays": {
-			drains: true, record: placement.Record{Stays: &placement.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none."}},
+			drains: true, record: placement.Record{Stays: &unplaced.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none."}},
 			problem: "it must be moved, and cannot be: It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none.",
 		},
 		"it stays for another cause": {
-			record:  placement.Record{Stays: &placement.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {a:NoExecute}): none."}},
+			record:  placement.Record{Stays: &unplaced.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {a:NoExecute}): none."}},
 			problem: "it must be moved, and cannot be: It stays in c-001 (untolerated taint {a:NoExecute}): none.",
 		},
 	} {

@@ -46,10 +46,7 @@ func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, du
 	if !returns || len(left) == 0 {
 		return Back{}
 	}
-	var tolerations []corev1.Toleration
-	if spec.Placement != nil {
-		tolerations = spec.Placement.ClusterTolerations
-	}
+	tolerations := tolerationsOf(spec)
 	well, known := map[string]bool{}, map[string]bool{}
 	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
 		_, barred := due[c.Name]
@@ -78,6 +75,13 @@ func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, du
 		}
 	}
 	return out
+}
+
+func tolerationsOf(spec *workv1alpha2.ResourceBindingSpec) []corev1.Toleration {
+	if spec.Placement == nil {
+		return nil
+	}
+	return spec.Placement.ClusterTolerations
 }
 
 // repels reports whether a cluster has a taint that the tolerations do not

@@ -16,6 +16,8 @@ type Noted struct {
 	// Tolerance is Rules.Tolerance, and Skew Breaker.Skew, in seconds.
 	Tolerance int64 `json:"tolerance"`
 	Skew      int64 `json:"skew"`
+	// Grace is Rules.Grace, in seconds; 0 for the default.
+	Grace int64 `json:"grace,omitempty"`
 }
 
 // Noted returns the part of r that is recorded; nil where taints move nothing.
@@ -23,7 +25,7 @@ func (r Rules) Noted() *Noted {
 	if !r.Taints {
 		return nil
 	}
-	return &Noted{Tolerance: int64(r.Tolerance / time.Second), Skew: int64(r.Breaker.skew() / time.Second)}
+	return &Noted{Tolerance: int64(r.Tolerance / time.Second), Skew: int64(r.Breaker.skew() / time.Second), Grace: int64(r.Grace / time.Second)}
 }
 
 // Rules returns the rules as far as they were recorded; false for nil, where it
@@ -32,7 +34,7 @@ func (n *Noted) Rules() (Rules, bool) {
 	if n == nil {
 		return Rules{}, false
 	}
-	return Rules{Taints: true, State: true, Tolerance: time.Duration(n.Tolerance) * time.Second, Breaker: Breaker{Skew: time.Duration(n.Skew) * time.Second}}, true
+	return Rules{Taints: true, State: true, Tolerance: time.Duration(n.Tolerance) * time.Second, Breaker: Breaker{Skew: time.Duration(n.Skew) * time.Second}, Grace: time.Duration(n.Grace) * time.Second}, true
 }
 
 // Leaving is a cluster that a template will be moved away from.

@@ -26,6 +26,9 @@ type Rules struct {
 	// State enables state preservation: what the policy wants preserved is handed
 	// over, and a template whose state cannot be read is not moved.
 	State bool
+	// Grace is how long a move may take until it is taken back; zero means
+	// eviction.DefaultGrace.
+	Grace time.Duration
 	// Breaker decides when the loss of many clusters moves nothing.
 	Breaker Breaker
 	// HeardBy is from when on clusters count as lost. Their stored conditions are

@@ -10,11 +10,17 @@ import (
 
 // Asks returns the clusters of which Decide counts what fits there, sorted by name: those
 // that the placement selects. There are none where nothing is due, and where capacity does not
-// matter.
+// matter: where it is not divided by room, only what has to leave a cluster counts any.
 func Asks(b workv1alpha2.Binding, in Situation, opts Options) []string {
 	s := stateOf(b)
-	if !Mine(b, opts.SchedulerName) || !CapacityMatters(s.spec) {
+	if !Mine(b, opts.SchedulerName) || amountOf(s.spec) == 0 {
 		return nil
+	}
+	if !CapacityMatters(s.spec) {
+		if forbidden, _ := barred(&s, in, opts); len(targetsIn(s.spec.Clusters, forbidden)) == 0 {
+			return nil
+		}
+		return in.Clusters.meant(s.request(in.Peers))
 	}
 	if _, due := s.due(in.Clusters); !due && s.record.Stays == nil {
 		forbidden, _ := barred(&s, in, opts)

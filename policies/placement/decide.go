@@ -3,6 +3,7 @@ package placement
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/answers"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 )
 
 // Record is the outcome of a decision. It is an annotation on the binding,
@@ -42,7 +44,7 @@ type Record struct {
 	// does: NAME is one more, -NAME one less. Nil where they do not.
 	Plugins []string `json:"plugins,omitempty"`
 	// Stays is what should be moved and has no place to go to. Nil where there is nothing.
-	Stays *Stays `json:"stays,omitempty"`
+	Stays *unplaced.Stays `json:"stays,omitempty"`
 	// EvictionReported is what was reported last about what had no place to go to. Nil: nothing, or nothing for long.
 	EvictionReported *eviction.Report `json:"told,omitempty"`
 	// LastMove is the last move off a cluster. Nil: it left no cluster yet.
@@ -63,7 +65,7 @@ type Record struct {
 
 // equals reports whether the two mean the same to a user.
 func (r Record) equals(other Record) bool {
-	return r.sameOutcome(other) && r.Stays.equals(other.Stays) && slices.EqualFunc(r.Left, other.Left, failover.Left.Equal)
+	return r.sameOutcome(other) && r.Stays.Equal(other.Stays) && slices.EqualFunc(r.Left, other.Left, failover.Left.Equal)
 }
 
 func (r Record) sameOutcome(other Record) bool {
@@ -160,6 +162,19 @@ func (d Decision) Annotations() map[string]string {
 	return out
 }
 
+// Put writes the decision on b: its clusters, those that it leaves, and both
+// annotations.
+func (d Decision) Put(b workv1alpha2.Binding) {
+	b.BindingSpec().Clusters = slices.Clone(d.Clusters)
+	b.BindingSpec().GracefulEvictionTasks = slices.Clone(d.Evictions)
+	annotations := maps.Clone(b.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, d.Annotations())
+	b.SetAnnotations(annotations)
+}
+
 // Decide decides where b runs, if a decision is due and b is the scheduler's
 // to decide. The second result reports whether there is anything to write; asking
 // again with the decision written says no.
@@ -173,16 +188,21 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	}
 	forbidden, next := barred(&s, in, opts)
 	s.back = failover.BackTo(s.record.Left, in.Clusters, s.spec, forbidden, movesOf(s.record), in.Now)
-	why, due := s.due(in.Clusters)
-	kept := opts.Failover.Withhold(forbidden, b)
-	evicted := targetsIn(s.spec.Clusters, forbidden)
 	next = failover.Earlier(next, s.back.Next)
+	kept := opts.Failover.Withhold(forbidden, b)
+	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
+	undone, at := a.undo()
+	next = failover.Earlier(next, at)
+	why, due := s.due(in.Clusters)
+	evicted := targetsIn(s.spec.Clusters, forbidden)
 	if !due && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil && slices.EqualFunc(s.record.Left, s.back.Left, failover.Left.Equal) {
 		return Decision{Next: next}, false
 	}
-	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
-	d := a.decide(due, evicted)
-	d.Record.stay(kept)
+	d := undone
+	if len(s.undone) == 0 {
+		d = a.decide(due, evicted)
+	}
+	d.Record.Stays = d.Record.Stays.With(kept)
 	d.Record.Rules = opts.Failover.Noted()
 	d.Record.Stale = estimate.StaleIn(in.Estimates)
 	d.Record.Estimates = answers.Of(in.Estimates, in.Unreported, assignedBy(s.spec), namesOf(d.Clusters), in.Now)
@@ -190,7 +210,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	if !due {
 		d.Why = DueEvicted
 	}
-	d.Record.EvictionReported = s.record.EvictionReported.Next(eviction.Unplaced{Of: d.Record.Stays.of(), Before: s.record.Stays != nil, Leaves: len(d.Evicts) > 0}, in.Now)
+	d.Record.EvictionReported = s.record.EvictionReported.Next(eviction.Unplaced{Of: d.Record.Stays.Identity(), Before: s.record.Stays != nil, Leaves: len(d.Evicts) > 0}, in.Now)
 	d.Record.LastMove = lastMove(&a, &d)
 	return d, s.stamp(&d, in.Now)
 }

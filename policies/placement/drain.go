@@ -53,10 +53,11 @@ func (p *placing) left(d *Decision) []failover.Left {
 
 // home are the clusters that the binding is brought back to if it is placed afresh.
 func (p *placing) home() []string {
-	if !p.rebalances() {
-		return p.back.Stable
+	out := slices.Concat(p.undone, p.back.Stable)
+	if p.rebalances() {
+		out = append(out, p.record.Drained...)
 	}
-	return append(slices.Clone(p.record.Drained), p.back.Stable...)
+	return out
 }
 
 // steady returns targets of which none runs less than now, for a drain; see replicas.Steady.

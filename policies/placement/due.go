@@ -25,6 +25,7 @@ const (
 	DueFailed           = "the last decision failed"
 	DueEvicted          = "a target cluster must not run it any more"
 	DueFailBack         = "a cluster that it was moved off is well again"
+	DueUndone           = "it did not become healthy where it was moved to"
 )
 
 // Mine reports whether the scheduler of that name decides about b: b names it, its
@@ -68,6 +69,8 @@ type state struct {
 	placement string
 	// back is when it returns to clusters that failed.
 	back failover.Back
+	// undone are clusters whose moves are taken back.
+	undone []string
 }
 
 func stateOf(b workv1alpha2.Binding) state {
@@ -86,6 +89,8 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 		return DueRebalance, true
 	case len(s.back.Stable) > 0:
 		return DueFailBack, true
+	case len(s.undone) > 0:
+		return DueUndone, true
 	case follows(s.spec):
 		return DueAlways, true
 	case leaving(s.spec, snap):
@@ -214,12 +219,15 @@ func (s *state) rebalances() bool {
 }
 
 // afresh reports whether a binding is placed without regard to where it runs.
-func afresh(s *state) bool { return len(s.back.Stable) > 0 || s.rebalances() }
+func afresh(s *state) bool { return len(s.back.Stable) > 0 || len(s.undone) > 0 || s.rebalances() }
 
 // Everywhere reports whether a binding is placed in each cluster that fits.
 func Everywhere(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return follows(spec) && (spec.Placement == nil || len(spec.Placement.SpreadConstraints) == 0)
 }
+
+// Whole reports whether each of its clusters runs all of a workload.
+func Whole(spec *workv1alpha2.ResourceBindingSpec) bool { return IsWorkload(spec) && follows(spec) }
 
 // follows reports whether a binding is not divided among clusters.
 func follows(spec *workv1alpha2.ResourceBindingSpec) bool {

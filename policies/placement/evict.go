@@ -2,11 +2,8 @@ package placement
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,43 +14,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
-	"github.com/flotilla-io/flotilla/policies/placement/unfit"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 )
-
-// Stays says that a template should be moved off clusters and has no place to go to.
-type Stays struct {
-	// Message for users.
-	Message string `json:"message"`
-	// Cause distinguishes causes that differ in more than numbers.
-	Cause string `json:"cause,omitempty"`
-	// Clusters are those that it should leave, sorted.
-	Clusters []string `json:"clusters,omitempty"`
-	// Of identifies what it should leave, and why; not why there is no other place.
-	Of string `json:"of,omitempty"`
-}
-
-// of is what is to be reported; empty for nil.
-func (s *Stays) of() string { return ptr.Deref(s, Stays{}).Of }
-
-func (s *Stays) equals(other *Stays) bool {
-	if s == nil || other == nil {
-		return s == other
-	}
-	return s.Cause == other.Cause && (s.Cause != "" || s.Message == other.Message)
-}
-
-// stay adds to a record what should leave and stays. It is compared by its clusters: its text may change with each report.
-func (r *Record) stay(w failover.Withheld) {
-	if len(w.Clusters) == 0 {
-		return
-	}
-	had := ptr.Deref(r.Stays, Stays{})
-	r.Stays = &Stays{
-		Message: strings.TrimSpace(had.Message + " " + w.Why), Cause: had.Cause + " state in " + strings.Join(w.Clusters, ","),
-		Of:       had.Of + " state in " + strings.Join(w.Clusters, ","),
-		Clusters: slices.Sorted(slices.Values(slices.Concat(had.Clusters, w.Clusters))),
-	}
-}
 
 // tolerations are those of the placement that is in force: the one that was applied last, or
 // the one that is about to be.
@@ -120,6 +82,8 @@ type placing struct {
 	returns map[string]bool
 	// drains says that a cluster is left because it is drained.
 	drains bool
+	// within says that no cluster is to get more than it has room for.
+	within bool
 }
 
 // decide places the binding off the clusters that are to be evicted. Where that cannot be, it
@@ -138,12 +102,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		lost = lostAmong(p.spec.Clusters, p.in.Clusters)
 	}
 	p.full = lost
-	d := p.try(all)
-	if d.Err != nil {
-		if p.returns = p.recovered(); len(p.returns) > 0 {
-			d = p.try(all) // rather in a former cluster than nowhere
-		}
-	}
+	d := p.move(all, evicted)
 	if d.Err == nil || len(evicted) == 0 {
 		return p.finish(d, evicted)
 	}
@@ -164,12 +123,35 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		if len(more) == len(all) {
 			break // that was tried
 		}
-		if one := p.try(more); one.Err == nil && len(without(namesOf(one.Clusters), evicted)) > 0 {
+		if one := p.move(more, []string{name}); one.Err == nil && len(without(namesOf(one.Clusters), evicted)) > 0 {
 			d, p.barred, moved = one, more, append(moved, name)
 		}
 	}
-	d.Record.Stays = staysIn(without(evicted, moved), all, refused)
+	d.Record.Stays = unplaced.In(without(evicted, moved), all, refused)
 	return p.finish(d, moved)
+}
+
+// move decides with these clusters barred, of which some are left now: within what others have room for, else as the placement says, as
+// clusters may grow.
+func (p *placing) move(barred failover.Due, evicted []string) Decision {
+	if p.within = len(evicted) > 0; p.within {
+		if d := p.anywhere(barred); d.Err == nil {
+			return d
+		}
+		p.within = false
+	}
+	return p.anywhere(barred)
+}
+
+// anywhere decides with these clusters barred: rather in a former cluster than nowhere.
+func (p *placing) anywhere(barred failover.Due) Decision {
+	d := p.try(barred)
+	if d.Err != nil {
+		if p.returns = p.recovered(); len(p.returns) > 0 {
+			d = p.try(barred)
+		}
+	}
+	return d
 }
 
 // lostAmong returns the targets that do not answer: what is moved off others must not go there, as it may never run.
@@ -178,6 +160,24 @@ func lostAmong(targets []workv1alpha2.TargetCluster, snap Snapshot) []string {
 		c, found := snap.Cluster(name)
 		return !found || !failover.Lost(c)
 	})
+}
+
+// undo decides whether moves are taken back that have not come to their end, as nothing becomes healthy where they led; state.undone are
+// their clusters, none where they are not. The time is when that is to be looked at again. What is divided by room is left to the descheduler.
+func (p *placing) undo() (d Decision, again time.Time) {
+	if !Whole(p.spec) || len(targetsIn(p.spec.Clusters, p.barred)) > 0 {
+		return Decision{}, time.Time{}
+	}
+	p.undone, again = p.opts.Failover.Undone(p.Binding, p.in.Clusters, p.barred, p.in.Now)
+	if len(p.undone) == 0 {
+		return Decision{}, again
+	}
+	try := *p
+	d = try.decide(true, nil)
+	if d.Err != nil || !slices.ContainsFunc(d.Clusters, func(t workv1alpha2.TargetCluster) bool { return slices.Contains(p.undone, t.Name) }) {
+		p.undone = nil // it cannot be there any more
+	}
+	return d, again
 }
 
 // recovered returns the clusters that the binding was moved off, or is about to be, because they or it failed there, and
@@ -214,6 +214,7 @@ func (p *placing) try(barred failover.Due) Decision {
 	req := p.request(p.in.Peers)
 	full := slices.Concat(p.full, failover.Finished(p.Binding))
 	req.Barred, req.Full, req.Returns, req.Home, req.Estimates = barred, full, p.returns, p.home(), p.in.Estimates
+	req.WithinRoom = p.within
 	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
 	d.Record.Plugins = p.opts.own()
@@ -243,26 +244,6 @@ func (p *placing) finish(d Decision, evicted []string) Decision {
 	d.Record.Drained, d.Record.Left = p.drained(&d), p.left(&d)
 	d.Evictions = p.evictions(d.Clusters)
 	return d
-}
-
-// staysIn says that a template stays in clusters that it should be moved off, and why.
-func staysIn(clusters []string, why failover.Due, err error) *Stays {
-	if len(clusters) == 0 {
-		return nil
-	}
-	texts := make([]string, len(clusters))
-	for i, name := range clusters {
-		texts[i] = name + " (" + why[name].Why + ")"
-	}
-	out := &Stays{
-		Clusters: slices.Sorted(slices.Values(clusters)), Of: unfit.CauseOf(texts),
-		Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err),
-	}
-	var caused interface{ Cause() string }
-	if errors.As(err, &caused) {
-		out.Cause = unfit.CauseOf(append(texts, caused.Cause()))
-	}
-	return out
 }
 
 // evict returns the task by which a target is left because it, or the template there, failed.

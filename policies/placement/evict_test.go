@@ -41,6 +41,13 @@ func TestEvict(t *testing.T) {
 	both := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 2, MaxGroups: 2}}}
 	tolerant := one
 	tolerant.ClusterTolerations = []corev1.Toleration{{Key: "drill", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}}
+	terms := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+		{AffinityName: "first", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}},
+		{AffinityName: "second", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"b"}}},
+		{AffinityName: "third", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c"}}},
+	}}
+	weighed := terms
+	weighed.ReplicaScheduling = divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)
 	named := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}
 	const taint = "untolerated taint {drill:NoExecute}"
 	cases := map[string]struct {
@@ -69,8 +76,12 @@ func TestEvict(t *testing.T) {
 		"a part, which has room elsewhere":              {placement: byWeight, replicas: 6, rooms: "a:9 b:9", was: "a:3 b:3", tainted: "a", want: "b:6", tasks: "a Gracefully x3"},
 		"a part, for which there is no room":            {placement: byWeight, replicas: 6, rooms: "a:9 b:2", was: "a:3 b:3", tainted: "a", want: "a:3 b:3", stays: "It stays in a (" + taint + "): no other place: Clusters available replicas 2 are not enough to schedule."},
 		"two parts, of which one has room":              {placement: byWeight, replicas: 6, rooms: "a:9 b:9 c:3", after: "a:9 b:9 c:0", was: "a:3 b:3", tainted: "a b", want: "b:3 c:3", tasks: "a Gracefully x3", stays: "It stays in b (" + taint + "): no other place: Clusters available replicas 3 are not enough to schedule."},
-		"not yet":                                       {placement: tolerant, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", ago: 10 * time.Second, next: 20 * time.Second},
-		"now":                                           {placement: tolerant, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", ago: 30 * time.Second, want: "b:2", tasks: "a Gracefully"},
+		"whole, to the one that has room for all of it": {placement: one, replicas: 3, rooms: "a:9 b:1 c:3 d:2", was: "a:3", tainted: "a", want: "c:3", tasks: "a Gracefully x3"},
+		"whole, and only a part has room anywhere":      {placement: one, replicas: 3, rooms: "a:9 b:1 c:2", was: "a:3", tainted: "a", want: "c:3", tasks: "a Gracefully x3"},
+		"by a term of which no cluster has room":        {placement: terms, replicas: 2, rooms: "a:9 b:1 c:9", was: "a:2", tainted: "a", want: "c:2", tasks: "a Gracefully"},
+		"by fixed weights, where another term has room": {placement: weighed, replicas: 2, rooms: "a:9 b:1 c:9", was: "a:2", tainted: "a", want: "c:2", tasks: "a Gracefully"},
+		"not yet": {placement: tolerant, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", ago: 10 * time.Second, next: 20 * time.Second},
+		"now":     {placement: tolerant, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", ago: 30 * time.Second, want: "b:2", tasks: "a Gracefully"},
 		"not to where it would have to go from at once": {placement: tolerant, replicas: 2, rooms: "a:9 b:9 c:9", was: "a:2", tainted: "a b", ago: time.Minute, want: "c:2", tasks: "a Gracefully"},
 		"what runs elsewhere does not mind":             {placement: one, replicas: 2, rooms: "a:9 b:9", was: "b:2", tainted: "a"},
 	}
@@ -126,6 +137,9 @@ func placedOn(t *testing.T, spec *workv1alpha2.ResourceBindingSpec, rooms, was s
 	d := placement.Decision{
 		Clusters: targets(was), AppliedPlacement: placement.AppliedPlacement(spec.Placement),
 		Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, At: metav1.NewTime(now.Add(-time.Hour))},
+	}
+	if terms := spec.Placement.ClusterAffinities; len(terms) > 0 {
+		d.Record.AffinityName = terms[0].AffinityName
 	}
 	d.Put(b)
 	if d, changed := placement.Decide(b, placement.Situation{Clusters: evictFleet(rooms, "", now), Now: now}, placement.Options{}); changed {

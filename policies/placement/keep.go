@@ -11,6 +11,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/placement/unfit"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 )
 
 // Refused returns the decision in place of one that the server did not
@@ -34,12 +35,12 @@ func Refused(b workv1alpha2.Binding, refused Decision, snap Snapshot, reason, me
 }
 
 // staysAll says what stays if a decision is refused: what it moves off clusters, and what it has stay anyway.
-func (d Decision) staysAll(message string) *Stays {
+func (d Decision) staysAll(message string) *unplaced.Stays {
 	if len(d.Evicts) == 0 {
 		return d.Record.Stays
 	}
-	had, texts := ptr.Deref(d.Record.Stays, Stays{}), eviction.Named(d.Evicts, d.Evictions)
-	return &Stays{
+	had, texts := ptr.Deref(d.Record.Stays, unplaced.Stays{}), eviction.Named(d.Evicts, d.Evictions)
+	return &unplaced.Stays{
 		Message: strings.TrimSpace(fmt.Sprintf("It stays in %s: its move is refused: %s %s", strings.Join(texts, ", "), message, had.Message)),
 		Cause:   unfit.CauseOf(append(texts, refusalCause(message), had.Cause)), Of: unfit.CauseOf(append(texts, had.Of)),
 		Clusters: slices.Sorted(slices.Values(slices.Concat(had.Clusters, d.Evicts))),

@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
+	"github.com/flotilla-io/flotilla/policies/placement/room"
 	"github.com/flotilla-io/flotilla/policies/placement/spread"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -58,6 +59,8 @@ type Request struct {
 	Returns map[string]bool
 	// Home are clusters that it is brought back to: preferred to where it runs.
 	Home []string
+	// WithinRoom means that no cluster gets more than it has room for, also where the placement does not divide by room.
+	WithinRoom bool
 }
 
 // Result is a placement.
@@ -153,6 +156,9 @@ func (a *attempt) run(snap Snapshot) ([]workv1alpha2.TargetCluster, error) {
 	}
 	a.measure(ask, fit)
 	framework.Sort(fit)
+	if a.wholeWithinRoom() {
+		fit = room.ForWhole(fit, amountOf(a.req.Spec))
+	}
 	in := spread.Input{
 		Candidates: fit, Placement: a.placement, Amount: amountOf(a.req.Spec), Unit: "replicas", Fresh: a.req.Fresh,
 	}
@@ -195,7 +201,7 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	spec := a.req.Spec
 	assigned := assignedBy(spec)
 	var need estimate.Need
-	matters := capacityMatters(spec, a.placement)
+	matters := capacityMatters(spec, a.placement) || a.req.WithinRoom && amountOf(spec) > 0
 	if matters {
 		need = NeedOf(spec)
 	}
@@ -212,6 +218,12 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 		c.Tier = tierOf(ask, c.Cluster)
 	}
 	a.trace.measured(fit, matters)
+}
+
+// wholeWithinRoom reports whether each cluster gets a whole copy, and only where there is room for it.
+func (a *attempt) wholeWithinRoom() bool {
+	spec := a.req.Spec
+	return a.req.WithinRoom && amountOf(spec) > 0 && (InSets(spec) || replicas.Duplicates(a.placement.ReplicaScheduling))
 }
 
 // fits returns how many more units c takes.
@@ -281,6 +293,11 @@ func (a *attempt) assign(chosen []framework.Candidate) ([]workv1alpha2.TargetClu
 	out, err := replicas.Assign(in, a.placement.ReplicaScheduling)
 	if err != nil {
 		return nil, err
+	}
+	if a.req.WithinRoom {
+		if err := room.Exceeded(chosen, out); err != nil {
+			return nil, err
+		}
 	}
 	if a.opts.KeepEmpty {
 		out = withEmpty(out, names(chosen))

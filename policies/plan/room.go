@@ -39,7 +39,7 @@ func (in *FleetInput) place(out *TemplatePlan, current workv1alpha2.Binding, now
 	for _, name := range in.Reported {
 		delete(situation.Estimates, name)
 	}
-	if in.Reserves && placement.CapacityMatters(spec) {
+	if in.Reserves && placement.IsWorkload(spec) {
 		situation.Clusters = snap.WithReservations(now.loads)
 		for name, answer := range situation.Estimates {
 			if load := now.loads[name]; load != nil {

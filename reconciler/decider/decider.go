@@ -182,7 +182,7 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding, rule Rul
 	if err != nil {
 		return placement.Decision{}, false, 0, err
 	}
-	clusters, asOf := d.reservations.snapshot(base, placement.CapacityMatters(b.BindingSpec()))
+	clusters, asOf := d.reservations.snapshot(base, placement.IsWorkload(b.BindingSpec()))
 	if clusters, err = d.arriving(ctx, b, clusters); err != nil {
 		return placement.Decision{}, false, 0, err
 	}

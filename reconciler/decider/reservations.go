@@ -142,7 +142,7 @@ func (r *reservations) reserve(b workv1alpha2.Binding, decision *placement.Decis
 		was = &reservation{}
 	}
 	shares, more := r.shares(b, decision, was.shares)
-	if r.disturbed(b.BindingSpec(), more, groups, asOf) {
+	if r.disturbed(placement.CapacityMatters(b.BindingSpec()) || len(decision.Evicts) > 0, more, groups, asOf) {
 		return nil, false
 	}
 	r.seq++
@@ -157,12 +157,12 @@ func (r *reservations) reserve(b workv1alpha2.Binding, decision *placement.Decis
 	}), true
 }
 
-// disturbed reports whether a decision that takes more of clusters was overtaken.
-func (r *reservations) disturbed(spec *workv1alpha2.ResourceBindingSpec, more []string, groups []group, asOf uint64) bool {
+// disturbed reports whether a decision that takes more of clusters, for which their capacity counted or not, was overtaken.
+func (r *reservations) disturbed(capacity bool, more []string, groups []group, asOf uint64) bool {
 	if asOf < r.forgotten {
 		return true
 	}
-	if placement.CapacityMatters(spec) {
+	if capacity {
 		for _, cluster := range more {
 			if r.grown[cluster] > asOf {
 				return true

@@ -13,6 +13,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -20,7 +21,7 @@ import (
 // TestWhatADecisionSees: when an edit causes a new placement, the decision may be that the template cannot leave a
 // cluster. The event for that has to come from this pass, as no later one repeats it.
 func TestWhatADecisionSees(t *testing.T) {
-	recorded := func(reason string, stays *placement.Stays) placement.Decision {
+	recorded := func(reason string, stays *unplaced.Stays) placement.Decision {
 		d := placement.Decision{
 			Clusters: []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 3}}, AppliedPlacement: "{}",
 			Record: placement.Record{Reason: reason, Message: "Said.", At: metav1.NewTime(noon), Stays: stays},
@@ -32,7 +33,7 @@ func TestWhatADecisionSees(t *testing.T) {
 	}
 	again := recorded("Success", nil)
 	again.Record.EvictionReported = &eviction.Report{Of: "m1", At: metav1.NewTime(noon)}
-	stays := &placement.Stays{Message: "It stays in m1.", Clusters: []string{"m1"}}
+	stays := &unplaced.Stays{Message: "It stays in m1.", Clusters: []string{"m1"}}
 	for name, tc := range map[string]struct {
 		was, is placement.Decision
 		want    []decider.Event

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
 	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
@@ -63,7 +64,7 @@ func TestEachEndingCounts(t *testing.T) {
 	if err := w.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	decided(stuck, "east", placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{
+	decided(stuck, "east", placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{
 		Message: "It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): no other place: no room.", Clusters: []string{"east"},
 	}})
 	decided(web, "west", placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Drained: []string{"east"}})

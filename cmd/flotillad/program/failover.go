@@ -101,11 +101,11 @@ func (o *failoverOptions) rules(gates features.Gates) reconciler.Failover {
 			Tolerance: o.tolerance,
 			Purge:     policyv1alpha1.PurgeMode(o.purge),
 			State:     gates.StatefulFailover,
+			Grace:     max(o.grace, time.Nanosecond), // 0 means "at once" in the flag
 			Breaker:   failover.Breaker{Share: o.share, Window: o.window},
 		},
-		Lost:  o.on(),
-		Grace: max(o.grace, time.Nanosecond), // 0 means "at once" in the flag
-		Rate:  o.rate, Judging: o.judging,
+		Lost: o.on(),
+		Rate: o.rate, Judging: o.judging,
 	}
 	if !gates.GracefulEviction {
 		out.Purge = policyv1alpha1.PurgeModeDirectly

@@ -14,8 +14,8 @@ import (
 func TestFailover(t *testing.T) {
 	like := func(edits ...func(*reconciler.Failover)) reconciler.Failover {
 		out := reconciler.Failover{
-			Rules: failover.Rules{Tolerance: 5 * time.Minute, Purge: "Gracefully", State: true, Breaker: failover.Breaker{Share: failover.DefaultShare, Window: 5 * time.Minute}},
-			Grace: 10 * time.Minute, Rate: 0.5, Judging: failover.Judging{HealthTimeout: 2 * time.Minute, Recent: 10 * time.Minute},
+			Rules: failover.Rules{Tolerance: 5 * time.Minute, Purge: "Gracefully", State: true, Grace: 10 * time.Minute, Breaker: failover.Breaker{Share: failover.DefaultShare, Window: 5 * time.Minute}},
+			Rate:  0.5, Judging: failover.Judging{HealthTimeout: 2 * time.Minute, Recent: 10 * time.Minute},
 		}
 		for _, edit := range edits {
 			edit(&out)

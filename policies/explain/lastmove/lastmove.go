@@ -109,14 +109,21 @@ func Back(names []string, clusters []*clusterv1alpha1.Cluster) []string {
 }
 
 // Anew explains what would bring a template back to the clusters that it left for a taint, as of a lost cluster: without
-// failBackSeconds nothing does by itself, unless it runs in each cluster that fits. Of several affinities another one may be
-// in force by now, so that nothing is said: what is not tried again is told elsewhere. template names it on a command line.
-func Anew(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, template string) []string {
+// failBackSeconds nothing does by itself, unless it runs in each cluster that fits, or does not become healthy where it is. Of several
+// affinities another one may be in force by now, so that nothing is said: what is not tried again is told elsewhere. template names it on
+// a command line.
+func Anew(record placement.Record, b workv1alpha2.Binding, clusters []*clusterv1alpha1.Cluster, template string, now time.Time) []string {
+	spec := b.BindingSpec()
+	if rules, known := record.Rules.Rules(); known && placement.Whole(spec) {
+		if back := rules.Undoing(b, placement.NewSnapshot(clusters), now); len(back) > 0 {
+			return back
+		}
+	}
 	if spec.Failover != nil && spec.Failover.FailBackSeconds != nil {
 		return nil
 	}
 	var out []string
-	for _, cluster := range m.Tainted(spec) {
+	for _, cluster := range record.LastMove.Tainted(spec) {
 		if placement.Everywhere(spec) {
 			if spec.Placement != nil && len(spec.Placement.ClusterAffinities) > 1 {
 				continue

@@ -113,26 +113,41 @@ func TestData(t *testing.T) {
 	}
 }
 
-// TestAnew: what failover moved does not come back by itself, unless its policy says after how long.
+// TestAnew: what failover moved does not come back by itself, unless its policy says after how long, or it does not become healthy.
 func TestAnew(t *testing.T) {
-	move := &eviction.Move{From: []string{"west"}, To: []string{"east"}, Why: "untolerated taint {cluster.karmada.io/not-reachable:NoExecute}"}
-	everywhere := &workv1alpha2.ResourceBindingSpec{Replicas: 2, Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}
-	spec := everywhere.DeepCopy()
-	spec.Placement = &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided}}
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	record := placement.Record{
+		LastMove: &eviction.Move{From: []string{"west"}, To: []string{"east"}, Why: "untolerated taint {cluster.karmada.io/not-reachable:NoExecute}"},
+		Rules:    &failover.Noted{},
+	}
+	everywhere := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Replicas: 2, Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}}
+	divided := everywhere.DeepCopy()
+	divided.Spec.Placement = &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided}}
 	ordered := everywhere.DeepCopy()
-	ordered.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "first"}, {AffinityName: "second"}}}
-	returns := spec.DeepCopy()
-	returns.Failover = &policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](30)}
-	got := [][]string{
-		lastmove.Anew(move, spec, "deployment/web -n shop"), lastmove.Anew(move, returns, "deployment/web -n shop"),
-		lastmove.Anew(nil, spec, "deployment/web -n shop"), lastmove.Anew(move, everywhere, "deployment/web -n shop"),
-		lastmove.Anew(move, ordered, "deployment/web -n shop"),
-	}
-	want := [][]string{
-		{"not by itself to west: once that is back, without the taint, flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}, nil, nil,
-		{"to west once that is back, without the taint, as it runs in each cluster that fits"}, nil,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	ordered.Spec.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "first"}, {AffinityName: "second"}}}
+	returns := divided.DeepCopy()
+	returns.Spec.Failover = &policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](30)}
+	unhealthy := ordered.DeepCopy()
+	unhealthy.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "west", Reason: workv1alpha2.EvictionReasonTaintUntolerated, CreationTimestamp: ptr.To(metav1.NewTime(now))}}
+	unhealthy.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Health: workv1alpha2.ResourceUnhealthy}, {ClusterName: "west", Health: workv1alpha2.ResourceHealthy}}
+	clusters := []*clusterv1alpha1.Cluster{{ObjectMeta: metav1.ObjectMeta{Name: "west"}, Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}}}}
+	for name, tc := range map[string]struct {
+		of     *workv1alpha2.ResourceBinding
+		record placement.Record
+		want   []string
+	}{
+		"it is divided":                          {divided, record, []string{"not by itself to west: once that is back, without the taint, flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}},
+		"its policy says when":                   {returns, record, nil},
+		"it never moved":                         {divided, placement.Record{}, nil},
+		"it runs everywhere":                     {everywhere, record, []string{"to west once that is back, without the taint, as it runs in each cluster that fits"}},
+		"another affinity may be in force":       {ordered, record, nil},
+		"it does not become healthy where it is": {unhealthy, record, []string{"to west at 12:10:00 UTC, unless it is healthy where it is by then"}},
+		"nobody knows when it would return":      {unhealthy, placement.Record{LastMove: record.LastMove}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, lastmove.Anew(tc.record, tc.of, clusters, "deployment/web -n shop", now)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

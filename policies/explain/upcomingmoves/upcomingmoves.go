@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
@@ -105,7 +106,7 @@ func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation,
 
 // Over reports whether a template was kept in clusters that were drained, and
 // none of them is drained any more.
-func Over(stays *placement.Stays, clusters []*clusterv1alpha1.Cluster) bool {
+func Over(stays *unplaced.Stays, clusters []*clusterv1alpha1.Cluster) bool {
 	if !strings.Contains(stays.Message, "{"+clusterv1alpha1.TaintClusterDrain) || len(stays.Clusters) == 0 {
 		return false
 	}
@@ -116,7 +117,7 @@ func Over(stays *placement.Stays, clusters []*clusterv1alpha1.Cluster) bool {
 
 // Room returns what to do about a template that must leave clusters and does not, by what has it leave, and by what keeps it: a
 // rule for its state that leads nowhere, or the want of another place.
-func Room(stays *placement.Stays) string {
+func Room(stays *unplaced.Stays) string {
 	const elsewhere = "or let the policy mean another cluster with room"
 	has := func(text string) bool { return strings.Contains(stays.Message, text) }
 	of := func(taint string) bool { return has("untolerated taint {" + taint) }

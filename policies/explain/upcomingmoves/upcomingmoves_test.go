@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain/upcomingmoves"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -210,15 +211,15 @@ func TestOver(t *testing.T) {
 	const drain, other = "It stays in west (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none", "It stays in west (untolerated taint {a:NoExecute}): none"
 	drained := cluster("west", "", failover.DrainTaint())
 	for name, tc := range map[string]struct {
-		stays   placement.Stays
+		stays   unplaced.Stays
 		cluster *clusterv1alpha1.Cluster
 		want    bool
 	}{
-		"the drain goes on":        {placement.Stays{Message: drain, Clusters: []string{"west"}}, drained, false},
-		"it has ended":             {placement.Stays{Message: drain, Clusters: []string{"west"}}, cluster("west", ""), true},
-		"it was for another taint": {placement.Stays{Message: other, Clusters: []string{"west"}}, cluster("west", ""), false},
-		"no cluster is named":      {placement.Stays{Message: drain}, cluster("west", ""), false},
-		"another one is drained":   {placement.Stays{Message: drain, Clusters: []string{"east"}}, drained, true},
+		"the drain goes on":        {unplaced.Stays{Message: drain, Clusters: []string{"west"}}, drained, false},
+		"it has ended":             {unplaced.Stays{Message: drain, Clusters: []string{"west"}}, cluster("west", ""), true},
+		"it was for another taint": {unplaced.Stays{Message: other, Clusters: []string{"west"}}, cluster("west", ""), false},
+		"no cluster is named":      {unplaced.Stays{Message: drain}, cluster("west", ""), false},
+		"another one is drained":   {unplaced.Stays{Message: drain, Clusters: []string{"east"}}, drained, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := upcomingmoves.Over(&tc.stays, []*clusterv1alpha1.Cluster{tc.cluster}); got != tc.want {
@@ -237,7 +238,7 @@ func TestRoom(t *testing.T) {
 		"a taint of a user":  {"example.com/maintenance", "take the taint away, have its policy tolerate it, or let the policy mean another cluster with room"},
 		"one with that name": {"example.com/" + clusterv1alpha1.TaintClusterDrain, "take the taint away, have its policy tolerate it, or let the policy mean another cluster with room"},
 	} {
-		stays := &placement.Stays{Clusters: []string{"east", "west"}, Message: "It stays in east (untolerated taint {" + tc.taint + ":NoExecute}): no other place"}
+		stays := &unplaced.Stays{Clusters: []string{"east", "west"}, Message: "It stays in east (untolerated taint {" + tc.taint + ":NoExecute}): no other place"}
 		if got := upcomingmoves.Room(stays); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
@@ -256,7 +257,7 @@ func TestRoomByCause(t *testing.T) {
 		"a rule, and a drain of another": {"It stays in west (untolerated taint {" + clusterv1alpha1.TaintClusterDrain + ":NoExecute}): no other place: none " + state,
 			rule + "; end the drain: flotilla uncordon east west, or let the policy mean another cluster with room"},
 	} {
-		stays := &placement.Stays{Clusters: []string{"east", "west"}, Message: tc.message}
+		stays := &unplaced.Stays{Clusters: []string{"east", "west"}, Message: tc.message}
 		if got := upcomingmoves.Room(stays); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/running"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/quota"
 )
@@ -180,7 +181,7 @@ func (c *assessor) stuck(id identity, base, head *plan.TemplatePlan) {
 }
 
 // staysOf is what a plan says that a template has to leave and cannot; nil for nothing.
-func staysOf(p *plan.TemplatePlan) *placement.Stays {
+func staysOf(p *plan.TemplatePlan) *unplaced.Stays {
 	if p == nil || p.Binding == nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -27,7 +28,7 @@ func TestAnApplicationThatIsToBeMoved(t *testing.T) {
 		"its policy moves it":       {clusters: []string{"east", "west"}, want: "Deployment shop/web in east: not ready; unhealthy since 09:29:00 UTC, it moves at 09:30:31 UTC unless it is healthy by then\n"},
 		"it was moved a moment ago": {clusters: []string{"east", "west"}, change: moved(placement.Record{Moves: &failover.Moves{Count: 1, At: since}}), want: "; unhealthy since 09:29:00 UTC, after a move for the same reason: the fault may be the application's own, it moves at 09:32:01 UTC unless it is healthy by then\n"},
 		"there is no other cluster": {clusters: []string{"east"}, want: "; unhealthy since 09:29:00 UTC, it should move, and has no other place\n"},
-		"it cannot be moved, which is told apart": {clusters: []string{"east"}, change: moved(placement.Record{Stays: &placement.Stays{Clusters: []string{"east"}, Message: "a"}}),
+		"it cannot be moved, which is told apart": {clusters: []string{"east"}, change: moved(placement.Record{Stays: &unplaced.Stays{Clusters: []string{"east"}, Message: "a"}}),
 			want: "Deployment shop/web in east: not ready\n"},
 		"its policy does not move it": {clusters: []string{"east", "west"}, change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover = nil }, want: "Deployment shop/web in east: not ready\n"},
 		"it should have been moved": {clusters: []string{"east", "west"}, change: func(b *workv1alpha2.ResourceBinding) {

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -59,7 +60,7 @@ func TestWhatSomebodysTaskCannotMoveIsToldOnce(t *testing.T) {
 	const why = "It stays in east (its disks are changed): no other place: 0/1 clusters are available"
 	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason, Message: why + "."}}
 	b.Annotations = placement.Decision{Record: placement.Record{
-		Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Clusters: []string{"east"}, Message: why + "."},
+		Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Clusters: []string{"east"}, Message: why + "."},
 	}}.Annotations()
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
 	s.Binding(b, nil)
