@@ -14,6 +14,28 @@ type Answer struct {
 	Fits int32
 	// Age is how old the answer is; zero: it was given just now.
 	Age time.Duration
+	// By is who counted, for those who are told.
+	By Source
+	// Excess is how many units run there that it had no room for, so that Fits is 0.
+	Excess int32
+}
+
+// Source is who counts what fits in a cluster.
+type Source string
+
+// The control plane counts on the nodes that it sees itself. Otherwise an estimator, or what the agent of the cluster tells of them, counts.
+const (
+	ByNodes     Source = ""
+	ByEstimator Source = "estimator"
+	ByAgent     Source = "agent"
+)
+
+// String is who that is: "nodes", "estimator" or "agent".
+func (s Source) String() string {
+	if s == ByNodes {
+		return "nodes"
+	}
+	return string(s)
 }
 
 // Bounded reports whether the answer bounds anything: MaxInt32 does not.

@@ -122,7 +122,7 @@ func (r row) cells() []string {
 		why = r.Plugin + ": " + reason(r.Why)
 	}
 	if r.Counted != "" {
-		why = strings.TrimPrefix(why+"; room by its nodes, "+r.Counted+" ago", "; ")
+		why = strings.TrimPrefix(why+"; room by its "+r.CountedBy+", "+r.Counted+" ago", "; ")
 	}
 	if r.Unreported != "" {
 		why = strings.TrimPrefix(why+"; room by the sum of its nodes, as it does not tell "+r.Unreported, "; ")

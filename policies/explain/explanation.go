@@ -298,6 +298,8 @@ type Verdict struct {
 	// Counted is how long before now, such as "12s", an estimator counted Capacity on the cluster's nodes for the
 	// decision that is in force. Empty where Capacity follows from the cluster's status.
 	Counted string `json:"counted,omitempty"`
+	// CountedBy is who counted: "nodes", "agent" or "estimator".
+	CountedBy string `json:"countedBy,omitempty"`
 	// Unreported is what the cluster's status does not show of its nodes, such as "the label zone", so that
 	// Capacity is only what the sum of its nodes allows. Empty: nothing.
 	Unreported string `json:"untold,omitempty"`

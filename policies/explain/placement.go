@@ -180,7 +180,7 @@ func standing(in *Input) *Standing {
 		s.Reason, s.Message, s.Term = record.Reason, record.Message, record.AffinityName
 		s.Moved = lastmove.Data(lastmove.Text(record.LastMove, spec, lastmove.In(in.Works), in.Now), record.LastMove, spec, in.Template)
 		s.Returns = append(failover.Returning(record.Left, spec, record.Moves, in.Now), lastmove.Back(record.Drained, in.Clusters)...)
-		s.Returns = append(s.Returns, lastmove.Anew(record.LastMove, spec, hint.Object{Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name}.Path())...)
+		s.Returns = append(s.Returns, lastmove.Anew(record, b, in.Clusters, hint.Object{Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name}.Path(), in.Now)...)
 		if !record.At.IsZero() {
 			s.At = record.At.DeepCopy()
 		}
@@ -286,7 +286,7 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 		now.NotDue = "scheduling is suspended"
 	case !placement.Mine(x.binding, x.in.Scheduling.SchedulerName):
 		now.NotDue = notCarried
-		if other := orDefault(spec.SchedulerName); other != orDefault(x.in.Scheduling.SchedulerName) {
+		if other := cmp.Or(spec.SchedulerName, policyv1alpha1.DefaultSchedulerName); other != cmp.Or(x.in.Scheduling.SchedulerName, policyv1alpha1.DefaultSchedulerName) {
 			now.NotDue = "it is left to the scheduler " + other
 		}
 	case decision.Why != "":
@@ -302,13 +302,6 @@ func (p *Placement) overQuota() bool {
 	return p != nil && p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded
 }
 
-func orDefault(scheduler string) string {
-	if scheduler == "" {
-		return policyv1alpha1.DefaultSchedulerName
-	}
-	return scheduler
-}
-
 func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, in placement.Situation) []Term {
 	out := make([]Term, len(trace.Terms))
 	for i, t := range trace.Terms {
@@ -319,7 +312,7 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, in placem
 		for j := range t.Verdicts {
 			v := verdict(&t.Verdicts[j], &t, trace.Clusters)
 			if answer, asked := in.Estimates[v.Cluster]; asked && v.Capacity != nil {
-				v.Counted = duration.HumanDuration(answer.Age)
+				v.Counted, v.CountedBy, *v.Capacity = duration.HumanDuration(answer.Age), answer.By.String(), *v.Capacity-int64(answer.Excess)
 			}
 			if v.Capacity != nil {
 				v.Unreported = in.Unreported[v.Cluster]

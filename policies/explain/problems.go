@@ -56,7 +56,7 @@ func (x *explainer) placementProblems() {
 			Reason: ReasonSchedulingSuspended, Message: "its scheduling is suspended: its clusters stay as they are",
 			Next: "set spec.suspension.scheduling to false: flotilla kubectl edit " + x.out.Resource.hint().BindingArgs(),
 		})
-	case spec.SchedulerName != "" && spec.SchedulerName != orDefault(x.in.Scheduling.SchedulerName):
+	case spec.SchedulerName != "" && spec.SchedulerName != cmp.Or(x.in.Scheduling.SchedulerName, policyv1alpha1.DefaultSchedulerName):
 		x.problems.add(Problem{
 			Reason: ReasonOtherScheduler, Message: "it is left to the scheduler " + spec.SchedulerName,
 			Next: "see that this scheduler runs, or take spec.schedulerName out of the policy",

@@ -1,17 +1,20 @@
 package explain_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/answers"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -60,6 +63,28 @@ func TestRoomIsReportedAsItWasCounted(t *testing.T) {
 	if text := explain.Explain(later).Text(explain.TextOptions{}); !strings.Contains(text, "room by its nodes, 3h ago") {
 		t.Errorf("what stands is explained by something else later:\n%s", text)
 	}
+}
+
+// TestRoomThatIsExceeded checks that a cluster that runs more than was counted to fit there is shown with the room that was counted, and by whom.
+func TestRoomThatIsExceeded(t *testing.T) {
+	in := answered(t, map[string]int32{"c-000": 9, "c-001": 9, "c-002": 9})
+	b := in.Binding.(*workv1alpha2.ResourceBinding)
+	record, _ := placement.RecordOf(b)
+	at := slices.IndexFunc(record.Estimates.Clusters, func(a answers.Answer) bool { return a.Cluster == b.Spec.Clusters[0].Name })
+	record.Estimates.Clusters[at].Takes, record.Estimates.Clusters[at].By = 1, estimate.ByEstimator
+	b.Spec.Clusters[0].Replicas = b.Spec.Replicas // all of it runs there
+	b.Spec.Clusters = b.Spec.Clusters[:1]
+	placement.Decision{Clusters: b.Spec.Clusters, AppliedPlacement: b.Annotations[policyv1alpha1.PolicyPlacementAnnotation], Record: record}.Put(b)
+	for _, v := range explain.Explain(in).Placement.Terms[0].Clusters {
+		if v.Cluster != b.Spec.Clusters[0].Name {
+			continue
+		}
+		if v.Capacity == nil || *v.Capacity != 1 || v.CountedBy != "estimator" {
+			t.Errorf("room %v, counted by %q; want 1, by an estimator", v.Capacity, v.CountedBy)
+		}
+		return
+	}
+	t.Error("the cluster is not shown")
 }
 
 // TestReplicasOfANewCluster checks that a cluster that has no replicas yet is

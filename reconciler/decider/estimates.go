@@ -83,6 +83,7 @@ type question struct{ cluster, unit string }
 // answer is the answer to a question.
 type answer struct {
 	fits     int32
+	by       estimate.Source
 	at       time.Time
 	reserved *estimate.Load // in the cluster at that time; nil: nothing
 }
@@ -115,7 +116,7 @@ func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []stri
 			unreported[name] = missing.What
 		}
 		if err == nil && estimate.Plausible(n, podsOf(clusters, name)) == nil {
-			old[name] = estimate.Answer{Fits: n, Age: e.Profiled.Age(ctx, name)}
+			old[name] = estimate.Answer{Fits: n, Age: e.Profiled.Age(ctx, name), By: estimate.ByAgent}
 		}
 		if a, ok := old[name]; ok && a.Age == 0 {
 			out[name] = a
@@ -124,7 +125,7 @@ func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []stri
 		others = append(others, name)
 	}
 	for name, n := range e.remote(ctx, spec, is, others, clusters) {
-		out[name] = estimate.Answer{Fits: n}
+		out[name] = estimate.Answer{Fits: n, By: estimate.ByEstimator}
 	}
 	for _, name := range others {
 		if _, answered := out[name]; !answered && old[name].Age > 0 {
@@ -205,7 +206,7 @@ func (e *estimates) recall(out map[string]estimate.Answer, spec *workv1alpha2.Re
 	for _, name := range names {
 		key, reserved := question{name, is.key}, clusters.Reserved(name)
 		if a, answered := out[name]; answered {
-			e.last[key] = answer{a.Fits, now.Add(-a.Age), reserved}
+			e.last[key] = answer{a.Fits, a.By, now.Add(-a.Age), reserved}
 			continue
 		}
 		last, ever := e.last[key]
@@ -214,7 +215,7 @@ func (e *estimates) recall(out map[string]estimate.Answer, spec *workv1alpha2.Re
 		case age >= memory:
 			delete(e.last, key)
 		default:
-			out[name] = estimate.Answer{Fits: last.fits}.Since(max(age, 1), need, loadOf(reserved).Minus(loadOf(last.reserved)))
+			out[name] = estimate.Answer{Fits: last.fits, By: last.by}.Since(max(age, 1), need, loadOf(reserved).Minus(loadOf(last.reserved)))
 		}
 	}
 	if len(e.last) > mostRemembered {

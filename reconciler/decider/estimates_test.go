@@ -159,7 +159,7 @@ func TestWhatIsNotReportedIsNamed(t *testing.T) {
 		want   string
 	}{
 		"nobody else answers": {nil, `Success {a:4} &{[] [{a the label zone}]}`},
-		"an estimator does":   {map[string]int32{"a": 9}, `Success {a:4} &{[{a 9 }] []}`},
+		"an estimator does":   {map[string]int32{"a": 9}, `Success {a:4} &{[{a 9  estimator}] []}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := New(hubOf(cluster("a", capacity(50))).Build(), Options{

@@ -56,6 +56,8 @@ type Answer struct {
 	Takes int64 `json:"takes"`
 	// Age is how old the answer was, such as 2m0s; empty: it was given for this decision.
 	Age string `json:"age,omitempty"`
+	// By is who counted; empty: the control plane, on the nodes that it sees.
+	By estimate.Source `json:"by,omitempty"`
 }
 
 // Of returns what a record names of the answers, and of what clusters did not report; nil where there is nothing. Held is how much ran in each cluster when they
@@ -66,7 +68,7 @@ func Of(answers map[string]estimate.Answer, unreported map[string]string, assign
 		if !a.Bounded() {
 			continue
 		}
-		e := Answer{Cluster: name, Takes: int64(a.Fits) + int64(max(assigned[name], 0))}
+		e := Answer{Cluster: name, Takes: int64(a.Fits) + int64(max(assigned[name], 0)), By: a.By}
 		if a.Age > 0 {
 			e.Age = max(a.Age.Round(time.Second), time.Second).String()
 		}
@@ -112,8 +114,8 @@ func (r *Record) Now(assigned map[string]int32, now time.Time) map[string]estima
 			}
 			age += then
 		}
-		fits := max(s.Takes-int64(max(assigned[s.Cluster], 0)), 0)
-		out[s.Cluster] = estimate.Answer{Fits: int32(min(fits, 1<<31-2)), Age: age} // less than no bound
+		fits := min(max(s.Takes-int64(max(assigned[s.Cluster], 0)), -(1<<31-2)), 1<<31-2) // less than no bound
+		out[s.Cluster] = estimate.Answer{Fits: int32(max(fits, 0)), Excess: int32(max(-fits, 0)), Age: age, By: s.By}
 	}
 	return out
 }

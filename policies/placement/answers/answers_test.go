@@ -73,8 +73,8 @@ func TestNow(t *testing.T) {
 		{Cluster: "a", Takes: 5}, {Cluster: "b", Takes: 2, Age: "1m0s"}, {Cluster: "c", Takes: 1, Age: "a while"}, {Cluster: "d", Takes: math.MaxInt64},
 	}}
 	want := map[string]estimate.Answer{
-		"a": {Fits: 2, Age: 12 * time.Second}, // three of five were given to it
-		"b": {Fits: 0, Age: 72 * time.Second}, // it runs more than it was to take
+		"a": {Fits: 2, Age: 12 * time.Second},            // three of five were given to it
+		"b": {Fits: 0, Excess: 2, Age: 72 * time.Second}, // it runs more than it was to take
 		"d": {Fits: math.MaxInt32 - 1, Age: 12 * time.Second},
 	}
 	if diff := cmp.Diff(want, asked.Now(map[string]int32{"a": 3, "b": 4}, noon.Add(12*time.Second))); diff != "" {
