@@ -36,8 +36,8 @@ type Estimates struct {
 	// ones, and in those whose agents report their nodes: there these have names of no
 	// meaning.
 	Plugins []nodes.Plugin
-	// Remote makes who is asked about all other clusters; nil: nobody is.
-	Remote func(mgr ctrl.Manager) (Estimator, error)
+	// Remote makes who is asked about all other clusters, and tells of those that do not answer; nil: nobody is.
+	Remote func(mgr ctrl.Manager, events Recorder) (Estimator, error)
 	// Timeout is how long that may take; zero means decider.DefaultTimeout.
 	Timeout time.Duration
 }
@@ -76,7 +76,7 @@ func (f *fleet) estimators(mgr ctrl.Manager) (decider.Estimators, error) {
 		return out, nil
 	}
 	var err error
-	if f.capacity.remote, err = of.Remote(mgr); err != nil {
+	if f.capacity.remote, err = of.Remote(mgr, ofFleet{f}); err != nil {
 		return out, err
 	}
 	out.Remote = f.capacity.remote

@@ -3,6 +3,8 @@ package reconciler
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/flotilla-io/flotilla/reconciler/alerting"
 	"github.com/flotilla-io/flotilla/reconciler/secrets/inherited"
 )
@@ -12,9 +14,17 @@ const alertingLoop = "alerting"
 
 // messages is what loops report by.
 type messages struct {
-	events    recorder
+	events    Recorder
 	alerting  *alerting.Reconciler // nil if it is not chosen
 	inherited *inherited.Known
+}
+
+// ofFleet records what loops report by once that is made, for those that are made before.
+type ofFleet struct{ *fleet }
+
+// Event implements loop.Recorder.
+func (f ofFleet) Event(about runtime.Object, eventType, reason, message string) {
+	f.events.Event(about, eventType, reason, message)
 }
 
 // listen lets the loop of Alerts see the Events of all loops that are made from here on, if it is chosen.

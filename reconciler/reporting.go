@@ -55,14 +55,14 @@ const (
 	promptBurst     = 1000
 )
 
-// recorder takes the Events of all loops.
-type recorder interface {
+// Recorder takes the Events of all loops.
+type Recorder interface {
 	Event(obj runtime.Object, eventType, reason, message string)
 }
 
 // recorder returns what writes the loops' Events, and sees to it that there are those
 // that are asked for.
-func (r Reporting) recorder(mgr ctrl.Manager, registry prometheus.Registerer) (recorder, error) {
+func (r Reporting) recorder(mgr ctrl.Manager, registry prometheus.Registerer) (Recorder, error) {
 	cfg := rest.CopyConfig(mgr.GetConfig())
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	hub, err := typedcorev1.NewForConfigAndClient(cfg, mgr.GetHTTPClient())

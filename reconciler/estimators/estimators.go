@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +20,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 )
 
@@ -48,6 +50,8 @@ type Options struct {
 	Files Files
 	// Dial connects to an address; nil means the network.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Events tell on a Cluster that its estimator gives no answers, and that it does again; nil: nobody is told.
+	Events loop.Recorder
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -62,13 +66,20 @@ const (
 
 // Estimators ask the estimators of clusters. It is safe for use by several goroutines. Use New.
 type Estimators struct {
-	services client.Reader
-	opts     Options
+	services     client.Reader
+	opts         Options
+	availability availability
 
 	mu       sync.Mutex
-	clusters map[string]clusterv1alpha1.ClusterSyncMode
+	clusters map[string]known
 	links    map[string]*link
 	closed   bool
+}
+
+// known is what counts of a Cluster.
+type known struct {
+	mode clusterv1alpha1.ClusterSyncMode
+	uid  types.UID
 }
 
 // New returns what asks estimators. Services reads the hub's Services, as they are now: few are
@@ -96,7 +107,8 @@ func New(services client.Reader, opts Options) *Estimators {
 	}
 	return &Estimators{
 		services: services, opts: opts,
-		clusters: map[string]clusterv1alpha1.ClusterSyncMode{}, links: map[string]*link{},
+		availability: availability{events: opts.Events, failures: map[string]int{}, reported: map[string]bool{}},
+		clusters:     map[string]known{}, links: map[string]*link{},
 	}
 }
 
@@ -110,7 +122,7 @@ func (e *Estimators) Register(mgr ctrl.Manager) error {
 func (e *Estimators) Observe(c *clusterv1alpha1.Cluster) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.clusters[c.Name] = c.Spec.SyncMode
+	e.clusters[c.Name] = known{c.Spec.SyncMode, c.UID}
 }
 
 // Forget says that a cluster is gone, and ends its connection.
@@ -118,6 +130,7 @@ func (e *Estimators) Forget(cluster string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.clusters, cluster)
+	e.availability.forget(cluster)
 	if l := e.links[cluster]; l != nil {
 		delete(e.links, cluster)
 		l.close()
@@ -190,39 +203,40 @@ func (e *Estimators) Unschedulable(ctx context.Context, cluster string, of workv
 func (e *Estimators) ask(ctx context.Context, cluster string, question func(context.Context, estimatorapi.EstimatorClient) (int32, error)) (int32, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
-	l, err := e.link(ctx, cluster)
+	l, of, err := e.link(ctx, cluster)
 	if err != nil {
 		return 0, fmt.Errorf("estimator of %s: %w", cluster, err)
 	}
 	answer, err := l.ask(ctx, question)
+	if err == nil && answer < 0 {
+		err = fmt.Errorf("it answers %d: it does not know", answer)
+	}
+	e.availability.observe(cluster, of.uid, err)
 	if status.Code(err) == codes.DeadlineExceeded {
 		err = context.DeadlineExceeded // which gRPC reports in several ways
 	}
 	if err != nil {
 		return 0, fmt.Errorf("estimator of %s: %w", cluster, err)
 	}
-	if answer < 0 {
-		return 0, fmt.Errorf("estimator of %s: it answers %d: it does not know", cluster, answer)
-	}
 	return answer, nil
 }
 
-// link returns the connection to the estimator of a cluster, and makes it where there is none, or
+// link returns the connection to the estimator of a cluster, and what is known of that. It makes it where there is none, or
 // one that may lead to the wrong place.
-func (e *Estimators) link(ctx context.Context, cluster string) (*link, error) {
+func (e *Estimators) link(ctx context.Context, cluster string) (*link, known, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	mode, known := e.clusters[cluster]
+	of, found := e.clusters[cluster]
 	switch {
-	case !known || e.closed:
-		return nil, ErrNoCluster
-	case e.opts.NoPull && mode == clusterv1alpha1.Pull:
-		return nil, ErrNotAsked
+	case !found || e.closed:
+		return nil, of, ErrNoCluster
+	case e.opts.NoPull && of.mode == clusterv1alpha1.Pull:
+		return nil, of, ErrNotAsked
 	}
 	now := e.opts.Clock.Now()
 	was := e.links[cluster]
 	if was != nil && !was.stale(now) {
-		return was, nil
+		return was, of, nil
 	}
 	is := newLink(e.opts.Clock, now)
 	if was != nil {
@@ -231,7 +245,7 @@ func (e *Estimators) link(ctx context.Context, cluster string) (*link, error) {
 	}
 	e.links[cluster] = is
 	go is.find(context.WithoutCancel(ctx), e.services, e.opts, cluster)
-	return is, nil
+	return is, of, nil
 }
 
 // workloadsOf are what is assumed, as messages.

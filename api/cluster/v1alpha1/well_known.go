@@ -228,6 +228,10 @@ const (
 	EventReasonPropertiesNotApproved = "PropertiesNotApproved"
 	// EventReasonCopyRefused says that a copy of the hub wanted to act in a cluster.
 	EventReasonCopyRefused = "CopyRefused"
+	// EventReasonEstimatorUnavailable says that the estimator of the cluster does not answer, or that its answers make no sense.
+	EventReasonEstimatorUnavailable = "EstimatorUnavailable"
+	// EventReasonEstimatorAvailable says that it answers again.
+	EventReasonEstimatorAvailable = "EstimatorAvailable"
 	// EventReasonEndpointChanged says that a cluster in pull mode is reached elsewhere, or in another way, than before.
 	EventReasonEndpointChanged = "EndpointChanged"
 	// EventReasonCreateExecutionSpaceFailed says that the execution namespace could not be made.

@@ -52,12 +52,14 @@ func (o *remoteOptions) validate() error {
 
 // connect returns a function that creates the client of the estimators; nil if they are not
 // used.
-func (o *remoteOptions) connect() func(ctrl.Manager) (reconciler.Estimator, error) {
+func (o *remoteOptions) connect() func(ctrl.Manager, reconciler.Recorder) (reconciler.Estimator, error) {
 	if !o.on {
 		return nil
 	}
 	opts := o.Options
-	return func(mgr ctrl.Manager) (reconciler.Estimator, error) {
+	return func(mgr ctrl.Manager, events reconciler.Recorder) (reconciler.Estimator, error) {
+		opts := opts
+		opts.Events = events
 		e := estimators.New(mgr.GetAPIReader(), opts)
 		return e, e.Register(mgr)
 	}
