@@ -18,10 +18,16 @@ type plain struct {
 	doubt   bool
 	objects []*yaml.Node
 	names   map[string]bool
+	// namespace is what the outermost kustomization puts all objects into; empty: they stay where they are.
+	entered   bool
+	namespace string
 }
 
-// kustomization sets doubt if a kustomization has more than a list of resources.
+// kustomization sets doubt if a kustomization has more than a list of resources; the first, which is the outermost one, may have a namespace.
 func (p *plain) kustomization(k types.Kustomization) {
+	if !p.entered {
+		p.entered, p.namespace, k.Namespace = true, k.Namespace, ""
+	}
 	p.doubt = p.doubt || k.Kind != types.KustomizationKind
 	k.TypeMeta, k.MetaData, k.Resources = types.TypeMeta{}, nil, nil
 	p.doubt = p.doubt || !reflect.ValueOf(k).IsZero()
@@ -31,12 +37,32 @@ func (p *plain) kustomization(k types.Kustomization) {
 func (p *plain) object(d document) {
 	// Only kustomize knows whether two objects of one name are the same.
 	id := d.kind + " " + d.name
-	if p.doubt = p.doubt || p.names[id] || fillsReferences[d.kind] || strings.HasSuffix(d.kind, "List") || !simple(d); p.doubt {
+	if p.doubt = p.doubt || p.names[id] || fillsReferences[d.kind] || strings.HasSuffix(d.kind, "List") || p.namespace != "" && !placeable[d.kind] || !simple(d); p.doubt {
 		p.objects, p.names = nil, nil
 		return
 	}
 	p.names[id] = true
+	if p.namespace != "" {
+		place(d.node, p.namespace)
+	}
 	p.objects = append(p.objects, d.node)
+}
+
+// placeable are kinds of objects that kustomize puts into a namespace without changing anything else.
+var placeable = map[string]bool{
+	"ConfigMap": true, "Secret": true, "Service": true, "ServiceAccount": true, "PersistentVolumeClaim": true,
+	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "Job": true, "CronJob": true,
+	"HorizontalPodAutoscaler": true, "PodDisruptionBudget": true, "NetworkPolicy": true, "Role": true,
+}
+
+// place puts an object into a namespace.
+func place(node *yaml.Node, namespace string) {
+	metadata, value := child(node, "metadata"), yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: namespace}
+	if was := child(metadata, "namespace"); was != nil {
+		*was = value
+		return
+	}
+	metadata.Content = append(metadata.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "namespace"}, &value)
 }
 
 // fillsReferences are the kinds with references to which kustomize adds a

@@ -91,11 +91,53 @@ func TestWhatKustomizationsChangeGoesThere(t *testing.T) {
 	}
 }
 
+// TestWhatIsPutIntoANamespaceBothWays: kustomize changes more than the namespace of some kinds.
+func TestWhatIsPutIntoANamespaceBothWays(t *testing.T) {
+	kinds := []string{"ConfigMap", "Secret", "Service", "ServiceAccount", "PersistentVolumeClaim", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob",
+		"HorizontalPodAutoscaler", "PodDisruptionBudget", "NetworkPolicy", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Namespace", "CustomResourceDefinition",
+		"PersistentVolume", "StorageClass", "APIService", "Ingress", "Widget", "PriorityClass", "Node", "ValidatingWebhookConfiguration"}
+	versions := map[string]string{
+		"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1", "HorizontalPodAutoscaler": "autoscaling/v2",
+		"PodDisruptionBudget": "policy/v1", "NetworkPolicy": "networking.k8s.io/v1", "Ingress": "networking.k8s.io/v1", "Role": "rbac.authorization.k8s.io/v1",
+		"RoleBinding": "rbac.authorization.k8s.io/v1", "ClusterRole": "rbac.authorization.k8s.io/v1", "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
+		"CustomResourceDefinition": "apiextensions.k8s.io/v1", "StorageClass": "storage.k8s.io/v1", "APIService": "apiregistration.k8s.io/v1", "Widget": "example.com/v1",
+		"PriorityClass": "scheduling.k8s.io/v1", "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
+	}
+	const refers = "subjects: [{kind: ServiceAccount, name: a, namespace: old}]\nwebhooks: [{clientConfig: {service: {name: a, namespace: old}}}]\n" +
+		"spec: {service: {name: a, namespace: old}, conversion: {webhook: {clientConfig: {service: {name: a, namespace: old}}}}, claimRef: {name: a, namespace: old}, scaleTargetRef: {kind: Deployment, name: a}}\n"
+	for _, kind := range kinds {
+		for _, metadata := range []string{"{name: a}", "{name: a, namespace: old, labels: {b: c}}", "{name: a, namespace: ''}"} {
+			version := versions[kind]
+			if version == "" {
+				version = "v1"
+			}
+			one := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: %s\n%s", version, kind, metadata, refers)
+			for _, kustomization := range []string{"", "resources: [a.yaml, b.yaml]\nnamespace: own\n", "resources: [a.yaml, sub]\n"} {
+				for _, target := range []string{"", "new", "123"} {
+					t.Run(fmt.Sprintf("%s %s in %q, by %q", kind, metadata, target, kustomization), func(t *testing.T) {
+						in := map[string]string{"a.yaml": one, "b.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: old}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n"}
+						if kind == "Service" || kind == "ServiceAccount" {
+							in["b.yaml"] = configMap("b")
+						}
+						if kustomization != "" {
+							in["kustomization.yaml"] = kustomization
+							in["sub/kustomization.yaml"], in["sub/c.yaml"] = "resources: [c.yaml]\nnamespace: sub\n", configMap("c")
+						}
+						bothWays(t, build.Input{Files: files(in), Spec: build.Spec{TargetNamespace: target}})
+					})
+				}
+			}
+		}
+	}
+}
+
 func TestRealApplicationsBothWays(t *testing.T) {
 	for source, path := range map[string]string{"podinfo": "kustomize", "online-boutique": "kustomize/base"} {
 		t.Run(source, func(t *testing.T) {
-			if got := bothWays(t, build.Input{Files: realFiles(t, source), Path: path}); len(got) == 0 {
-				t.Error("no objects")
+			for _, namespace := range []string{"", "elsewhere"} {
+				if got := bothWays(t, build.Input{Files: realFiles(t, source), Path: path, Spec: build.Spec{TargetNamespace: namespace}}); len(got) == 0 {
+					t.Error("no objects")
+				}
 			}
 		})
 	}
@@ -108,7 +150,7 @@ func TestManyObjectsAreCheap(t *testing.T) {
 	for n := range 2000 {
 		source[fmt.Sprintf("%d.yaml", n)] = configMap(fmt.Sprintf("c%d", n))
 	}
-	in := build.Input{Files: files(source)}
+	in := build.Input{Files: files(source), Spec: build.Spec{TargetNamespace: "shop"}}
 	allocations := func(in build.Input) float64 {
 		return testing.AllocsPerRun(1, func() {
 			if got, err := build.New(build.Limits{}).Build(t.Context(), in); err != nil || len(got) != 2000 {
@@ -125,6 +167,7 @@ func FuzzBothWays(f *testing.F) {
 	f.Add("resources: [a.yaml]\n", configMap("a"))
 	f.Add("resources: [a.yaml]\n", deployment("a", "x")+"---\n"+configMap("a"))
 	f.Add("resources: [a.yaml]\nkind: Kustomization\n", "apiVersion: v1\nkind: RoleBinding\nmetadata: {name: a, labels: {a: b}}\nsubjects: [{kind: ServiceAccount, name: x}]\n")
+	f.Add("resources: [a.yaml]\nnamespace: x\n", deployment("a", "x")+"---\n"+configMap("a"))
 	f.Fuzz(func(t *testing.T, kustomization, manifest string) {
 		in := build.Input{Files: files(map[string]string{"kustomization.yaml": kustomization, "a.yaml": manifest})}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
