@@ -276,6 +276,17 @@ const (
 	Refused Result = "refused"
 )
 
+// Counting says how the Capacity of a Verdict was counted. The zero value: by the cluster's status.
+type Counting struct {
+	// Counted is how long before now, such as "12s", Capacity was counted on the cluster's nodes for the decision that is in force.
+	Counted string `json:"counted,omitempty"`
+	// CountedBy is who counted: "nodes", "agent" or "estimator".
+	CountedBy string `json:"countedBy,omitempty"`
+	// Unreported is what the cluster's status does not show of its nodes, such as "the label zone", so that
+	// Capacity is only what the sum of its nodes allows. Empty: nothing.
+	Unreported string `json:"untold,omitempty"`
+}
+
 // Verdict is the result of one cluster in a term, and the reasons.
 type Verdict struct {
 	Cluster string `json:"cluster"`
@@ -295,14 +306,7 @@ type Verdict struct {
 	Scores map[string]int64 `json:"scores,omitempty"`
 	// Capacity is how many replicas it could run in total; nil where capacity does not matter.
 	Capacity *int64 `json:"room,omitempty"`
-	// Counted is how long before now, such as "12s", an estimator counted Capacity on the cluster's nodes for the
-	// decision that is in force. Empty where Capacity follows from the cluster's status.
-	Counted string `json:"counted,omitempty"`
-	// CountedBy is who counted: "nodes", "agent" or "estimator".
-	CountedBy string `json:"countedBy,omitempty"`
-	// Unreported is what the cluster's status does not show of its nodes, such as "the label zone", so that
-	// Capacity is only what the sum of its nodes allows. Empty: nothing.
-	Unreported string `json:"untold,omitempty"`
+	Counting
 	// Tier is 0 for clusters of the affinity itself, and i+1 for those of overflow affinity i.
 	Tier int `json:"tier,omitempty"`
 	// Weight by which replicas are divided; 0 where there are no weights.

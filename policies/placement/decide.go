@@ -191,7 +191,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	next = failover.Earlier(next, s.back.Next)
 	kept := opts.Failover.Withhold(forbidden, b)
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
-	undone, at := a.undo()
+	undone, at := undo(&a)
 	next = failover.Earlier(next, at)
 	why, due := s.due(in.Clusters)
 	evicted := targetsIn(s.spec.Clusters, forbidden)

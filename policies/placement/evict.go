@@ -102,7 +102,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		lost = lostAmong(p.spec.Clusters, p.in.Clusters)
 	}
 	p.full = lost
-	d := p.move(all, evicted)
+	d := move(p, all, evicted)
 	if d.Err == nil || len(evicted) == 0 {
 		return p.finish(d, evicted)
 	}
@@ -123,7 +123,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		if len(more) == len(all) {
 			break // that was tried
 		}
-		if one := p.move(more, []string{name}); one.Err == nil && len(without(namesOf(one.Clusters), evicted)) > 0 {
+		if one := move(p, more, []string{name}); one.Err == nil && len(without(namesOf(one.Clusters), evicted)) > 0 {
 			d, p.barred, moved = one, more, append(moved, name)
 		}
 	}
@@ -133,18 +133,18 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 
 // move decides with these clusters barred, of which some are left now: within what others have room for, else as the placement says, as
 // clusters may grow.
-func (p *placing) move(barred failover.Due, evicted []string) Decision {
+func move(p *placing, barred failover.Due, evicted []string) Decision {
 	if p.within = len(evicted) > 0; p.within {
-		if d := p.anywhere(barred); d.Err == nil {
+		if d := anywhere(p, barred); d.Err == nil {
 			return d
 		}
 		p.within = false
 	}
-	return p.anywhere(barred)
+	return anywhere(p, barred)
 }
 
 // anywhere decides with these clusters barred: rather in a former cluster than nowhere.
-func (p *placing) anywhere(barred failover.Due) Decision {
+func anywhere(p *placing, barred failover.Due) Decision {
 	d := p.try(barred)
 	if d.Err != nil {
 		if p.returns = p.recovered(); len(p.returns) > 0 {
@@ -164,7 +164,7 @@ func lostAmong(targets []workv1alpha2.TargetCluster, snap Snapshot) []string {
 
 // undo decides whether moves are taken back that have not come to their end, as nothing becomes healthy where they led; state.undone are
 // their clusters, none where they are not. The time is when that is to be looked at again. What is divided by room is left to the descheduler.
-func (p *placing) undo() (d Decision, again time.Time) {
+func undo(p *placing) (d Decision, again time.Time) {
 	if !Whole(p.spec) || len(targetsIn(p.spec.Clusters, p.barred)) > 0 {
 		return Decision{}, time.Time{}
 	}
