@@ -256,7 +256,8 @@ func TestAQuotaForbidsNoMoveOfWhatRuns(t *testing.T) {
 	}
 }
 
-// TestWhichHealthIsAChange: only the begin or end of ill health counts, and only with application failover.
+// TestWhichHealthIsAChange: only the begin or end of ill health counts, and only with application failover; and any health of what leaves a
+// cluster as a whole.
 func TestWhichHealthIsAChange(t *testing.T) {
 	with := func(moves bool, since *metav1.Time) *workv1alpha2.ResourceBinding {
 		b := bound()
@@ -267,14 +268,25 @@ func TestWhichHealthIsAChange(t *testing.T) {
 		return b
 	}
 	since := &metav1.Time{Time: time.Unix(1000, 0)}
+	leaving := func(health workv1alpha2.ResourceHealth, preference policyv1alpha1.ReplicaSchedulingType) *workv1alpha2.ResourceBinding {
+		b := with(false, nil)
+		b.Status.AggregatedStatus[0].Health = health
+		b.Spec.Replicas, b.Spec.GracefulEvictionTasks = 1, []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}
+		b.Spec.Placement = &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: preference}}
+		return b
+	}
+	const whole, divided = policyv1alpha1.ReplicaSchedulingTypeDuplicated, policyv1alpha1.ReplicaSchedulingTypeDivided
 	for name, tc := range map[string]struct {
 		was, is *workv1alpha2.ResourceBinding
 		want    bool
 	}{
-		"it begins":               {with(true, nil), with(true, since), true},
-		"it ends":                 {with(true, since), with(true, nil), true},
-		"it goes on":              {with(true, since), with(true, since), false},
-		"nothing is moved for it": {with(false, nil), with(false, since), false},
+		"the old copy is well again": {leaving(workv1alpha2.ResourceUnknown, whole), leaving(workv1alpha2.ResourceHealthy, whole), true},
+		"the old copy is as it was":  {leaving(workv1alpha2.ResourceHealthy, whole), leaving(workv1alpha2.ResourceHealthy, whole), false},
+		"a part of it is well again": {leaving(workv1alpha2.ResourceUnknown, divided), leaving(workv1alpha2.ResourceHealthy, divided), false},
+		"it begins":                  {with(true, nil), with(true, since), true},
+		"it ends":                    {with(true, since), with(true, nil), true},
+		"it goes on":                 {with(true, since), with(true, since), false},
+		"nothing is moved for it":    {with(false, nil), with(false, since), false},
 		"another one has come, too": {with(true, since), func() *workv1alpha2.ResourceBinding {
 			b := with(true, since)
 			b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: "m2"})

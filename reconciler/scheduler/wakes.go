@@ -198,16 +198,22 @@ func decisive() predicate.Predicate {
 	}}
 }
 
-// healthChanges reports whether the time since which a template is unhealthy has changed in any cluster. That may move it, if
-// its policy has application failover.
+// healthChanges reports whether what a placement goes by has changed in any cluster: the time since which a template is unhealthy, if
+// its policy has application failover; and the health of what leaves a cluster as a whole, as that may be taken back.
 func healthChanges(before, after client.Object) bool {
 	was, ok := before.(workv1alpha2.Binding)
 	is, also := after.(workv1alpha2.Binding)
-	if !ok || !also || is.BindingSpec().Failover == nil || is.BindingSpec().Failover.Application == nil {
+	if !ok || !also {
+		return false
+	}
+	spec := is.BindingSpec()
+	fails := spec.Failover != nil && spec.Failover.Application != nil
+	leaves := len(spec.GracefulEvictionTasks) > 0 && placement.Whole(spec)
+	if !fails && !leaves {
 		return false
 	}
 	return !slices.EqualFunc(was.BindingStatus().AggregatedStatus, is.BindingStatus().AggregatedStatus, func(a, b workv1alpha2.AggregatedStatusItem) bool {
-		return a.ClusterName == b.ClusterName && a.UnhealthySince.Equal(b.UnhealthySince)
+		return a.ClusterName == b.ClusterName && (!fails || a.UnhealthySince.Equal(b.UnhealthySince)) && (!leaves || a.Health == b.Health)
 	})
 }
 
