@@ -152,6 +152,7 @@ func TestWrongCalls(t *testing.T) {
 		"reconcile ks/web":          `error: "ks/web" is written in two words: flotilla reconcile kustomization web` + "\n",
 		"suspend gitrepository/web": `error: "gitrepository/web" is written in two words: flotilla suspend source git web` + "\n",
 		"reconcile deployment/web":  `error: unknown command "deployment/web": flotilla reconcile --help lists them` + "\n",
+		"reconcile source fleet":    `error: the kind is missing: flotilla reconcile source git fleet, or flotilla reconcile source oci fleet, or flotilla reconcile source bucket fleet` + "\n",
 	} {
 		if code, _, errOut := run(t, "flotilla", strings.Fields(line)...); code != 2 || errOut != says {
 			t.Errorf("%s: code %d, error %q", line, code, errOut)

@@ -71,20 +71,27 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 				}
 			}
 		}
-		return command.Usage(fmt.Errorf("unknown command %q: %s --help lists them", args[0], cmd.CommandPath()))
 	}
 	if cmd.Name() == "source" {
-		var ways []string
-		for _, what := range sources() {
-			ways = append(ways, cmd.CommandPath()+" "+what.words[0]+" NAME")
-		}
-		return command.Usage(fmt.Errorf("the kind is missing: %s", strings.Join(ways, ", or ")))
+		return command.Usage(fmt.Errorf("the kind is missing: %s", strings.Join(waysTo(cmd, append(args, "NAME")[0]), ", or ")))
+	}
+	if len(args) > 0 {
+		return command.Usage(fmt.Errorf("unknown command %q: %s --help lists them", args[0], cmd.CommandPath()))
 	}
 	words := fmt.Sprintf("source or kustomization is missing: %s source git NAME, or %s kustomization NAME", cmd.CommandPath(), cmd.CommandPath())
 	if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == "hub" }) {
 		words += ", or " + cmd.CommandPath() + " hub"
 	}
 	return command.Usage(errors.New(words))
+}
+
+// waysTo are the command lines about a source of a name, one for each kind.
+func waysTo(cmd *cobra.Command, name string) []string {
+	var out []string
+	for _, what := range sources() {
+		out = append(out, cmd.CommandPath()+" "+what.words[0]+" "+name)
+	}
+	return out
 }
 
 // completeNames offers the names of the kind.
