@@ -114,7 +114,8 @@ func Back(names []string, clusters []*clusterv1alpha1.Cluster) []string {
 // a command line.
 func Anew(record placement.Record, b workv1alpha2.Binding, clusters []*clusterv1alpha1.Cluster, template string, now time.Time) []string {
 	spec := b.BindingSpec()
-	if rules, known := record.Rules.Rules(); known && placement.Whole(spec) {
+	rules, known := record.Rules.Rules()
+	if known && placement.Whole(spec) {
 		if back := rules.Undoing(b, placement.NewSnapshot(clusters), now); len(back) > 0 {
 			return back
 		}
@@ -129,6 +130,11 @@ func Anew(record placement.Record, b workv1alpha2.Binding, clusters []*clusterv1
 				continue
 			}
 			out = append(out, "to "+cluster+" once that is back, without the taint, as it runs in each cluster that fits")
+			continue
+		}
+		leaves := slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
+		if known && leaves && placement.Whole(spec) {
+			out = append(out, "to "+cluster+" once that is back, without the taint, if it does not become healthy where it is; else not by itself: then flotilla rebalance "+template+" has it placed anew, by what counts then")
 			continue
 		}
 		out = append(out, "not by itself to "+cluster+": once that is back, without the taint, flotilla rebalance "+template+" has it placed anew, by what counts then")
