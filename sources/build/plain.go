@@ -2,6 +2,7 @@ package build
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -37,7 +38,7 @@ func (p *plain) kustomization(k types.Kustomization) {
 func (p *plain) object(d document) {
 	// Only kustomize knows whether two objects of one name are the same.
 	id := d.kind + " " + d.name
-	if p.doubt = p.doubt || p.names[id] || fillsReferences[d.kind] || strings.HasSuffix(d.kind, "List") || p.namespace != "" && !placeable[d.kind] || !simple(d); p.doubt {
+	if p.doubt = p.doubt || p.names[id] || fillsReferences[d.kind] || strings.HasSuffix(d.kind, "List") || p.namespace != "" && !slices.Contains(placeable[d.apiVersion], d.kind) || !simple(d); p.doubt {
 		p.objects, p.names = nil, nil
 		return
 	}
@@ -48,11 +49,12 @@ func (p *plain) object(d document) {
 	p.objects = append(p.objects, d.node)
 }
 
-// placeable are kinds of objects that kustomize puts into a namespace without changing anything else.
-var placeable = map[string]bool{
-	"ConfigMap": true, "Secret": true, "Service": true, "ServiceAccount": true, "PersistentVolumeClaim": true,
-	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "Job": true, "CronJob": true,
-	"HorizontalPodAutoscaler": true, "PodDisruptionBudget": true, "NetworkPolicy": true, "Role": true,
+// placeable are the kinds, by API version, of objects that kustomize puts into a namespace without changing anything else.
+var placeable = map[string][]string{
+	"v1":      {"ConfigMap", "Secret", "Service", "ServiceAccount", "PersistentVolumeClaim"},
+	"apps/v1": {"Deployment", "StatefulSet", "DaemonSet"}, "batch/v1": {"Job", "CronJob"},
+	"autoscaling/v2": {"HorizontalPodAutoscaler"}, "policy/v1": {"PodDisruptionBudget"},
+	"networking.k8s.io/v1": {"NetworkPolicy"}, "rbac.authorization.k8s.io/v1": {"Role"},
 }
 
 // place puts an object into a namespace.

@@ -17,7 +17,7 @@ import (
 // throughKustomize returns an input with the same result that is always built by
 // kustomize.
 func throughKustomize(in build.Input) build.Input {
-	in.Spec.Images = append(in.Spec.Images, kustomize.Image{Name: "no.such/image", NewTag: "none"})
+	in.Spec.Patches = append(in.Spec.Patches, kustomize.Patch{Patch: `[{"op": "remove", "path": "/none"}]`, Target: &kustomize.Selector{Name: "no-such-object"}})
 	return in
 }
 
