@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +28,7 @@ type availability struct {
 // observe takes the outcome of a question to the estimator of a cluster. One that is late is reported with the third question in a row,
 // as its connection may be made just now; one that errs, with the first.
 func (a *availability) observe(cluster string, uid types.UID, err error) {
-	if a.events == nil || errors.Is(err, ErrResting) || status.Code(err) == codes.Canceled || errors.Is(err, context.Canceled) {
+	if a.events == nil || errors.Is(err, ErrResting) || errors.Is(err, context.Canceled) {
 		return
 	}
 	about := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, UID: uid}}
@@ -52,7 +51,7 @@ func (a *availability) count(cluster string, err error) (before, now bool) {
 		delete(a.reported, cluster)
 		return before, false
 	}
-	late := errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
+	late := errors.Is(err, context.DeadlineExceeded)
 	if a.failures[cluster]++; before || late && a.failures[cluster] < failureThreshold {
 		return before, before
 	}

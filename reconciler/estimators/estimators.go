@@ -1,6 +1,7 @@
 package estimators
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,10 +212,10 @@ func (e *Estimators) ask(ctx context.Context, cluster string, question func(cont
 	if err == nil && answer < 0 {
 		err = fmt.Errorf("it answers %d: it does not know", answer)
 	}
-	e.availability.observe(cluster, of.uid, err)
-	if status.Code(err) == codes.DeadlineExceeded {
-		err = context.DeadlineExceeded // which gRPC reports in several ways
+	if err != nil && (ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded) {
+		err = cmp.Or(ctx.Err(), context.DeadlineExceeded) // which gRPC reports in several ways
 	}
+	e.availability.observe(cluster, of.uid, err)
 	if err != nil {
 		return 0, fmt.Errorf("estimator of %s: %w", cluster, err)
 	}
