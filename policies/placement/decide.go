@@ -215,8 +215,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	return d, s.stamp(&d, in.Now)
 }
 
-// stay keeps what runs where it is. To have it nowhere, users delete it: a name or
-// a label that is mistyped must not take the last copy.
+// stay keeps what runs where it is. To have it nowhere, users delete it: a name or a label that is mistyped must not take the last copy.
 func (s *state) stay(d *Decision, snap Snapshot) {
 	d.Clusters = staying(s.spec.Clusters, snap)
 	d.Record.Message = Refusal(d.Err, len(d.Clusters) > 0)

@@ -135,10 +135,11 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 // clusters may grow.
 func move(p *placing, barred failover.Due, evicted []string) Decision {
 	if p.within = len(evicted) > 0; p.within {
+		returns := p.returns
 		if d := anywhere(p, barred); d.Err == nil {
 			return d
 		}
-		p.within = false
+		p.within, p.returns = false, returns
 	}
 	return anywhere(p, barred)
 }
