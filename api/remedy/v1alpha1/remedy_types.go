@@ -87,7 +87,6 @@ const (
 )
 
 // RemedyAction is something to be done about a cluster.
-// +kubebuilder:validation:MinLength=1
 type RemedyAction string
 
 // TrafficControl takes the cluster out of the routes of MultiClusterIngresses.
