@@ -23,7 +23,9 @@ func Actions(remedies []remedyv1alpha1.Remedy, cluster *clusterv1alpha1.Cluster)
 			continue
 		}
 		for _, action := range spec.Actions {
-			out = append(out, string(action))
+			if action != "" { // says nothing; the kind allows it, as Karmada's does
+				out = append(out, string(action))
+			}
 		}
 	}
 	slices.Sort(out)

@@ -24,6 +24,7 @@ func TestActions(t *testing.T) {
 		"no remedy does nothing":                        {},
 		"one without an affinity and matches is always": {[]string{"{" + traffic + "}"}, []string{"TrafficControl"}},
 		"an empty list of matches is none":              {[]string{"{decisionMatches: [], " + traffic + "}"}, []string{"TrafficControl"}},
+		"an action without a name is none":              {[]string{"{actions: [\"\", TrafficControl]}"}, []string{"TrafficControl"}},
 		"one that names the cluster":                    {[]string{"{clusterAffinity: {clusterNames: [us-1, eu-1]}, " + traffic + "}"}, []string{"TrafficControl"}},
 		"one that names others":                         {[]string{"{clusterAffinity: {clusterNames: [us-1]}, " + traffic + "}"}, nil},
 		"one that names none":                           {[]string{"{clusterAffinity: {}, " + traffic + "}"}, nil},
