@@ -30,6 +30,9 @@ func (s Seen) fits(ask *nodes.Ask) (int32, bool) {
 // Asks returns the clusters whose nodes a plan counts, sorted: those that one of the templates may go to for which room matters.
 func Asks(in Input) []string {
 	return clustersOf(in, func(p *planning, i int) []string {
+		if !placement.CapacityMatters(p.all[i].BindingSpec()) {
+			return nil // Doubts has the clusters that get more of it
+		}
 		return placement.Asks(p.all[i], p.situation(p.all[i]), p.Scheduling)
 	})
 }

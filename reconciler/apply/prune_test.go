@@ -120,16 +120,25 @@ func (c carried) apply(cluster, name string, health workv1alpha1.ResourceHealth)
 	}
 }
 
-// standing describes why a ConfigMap may still be there: what the control plane, and the loop's cache, have of all that decides about it.
-func (c carried) standing(name string) string {
+// standing describes why a ConfigMap may still be there, which another one replaces: what the control plane, and the loop's cache, have of all
+// that decides about it.
+func (c carried) standing(name, by string) string {
 	var out []string
-	binding := client.ObjectKey{Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", name)}
 	for from, reader := range map[string]client.Reader{"stored": c.Hub, "cached": c.cache} {
-		ks, west, b := &kustomizev1.Kustomization{}, &clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}
-		err := errors.Join(reader.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "web"}, ks), reader.Get(c.t.Context(), client.ObjectKey{Name: c.west}, west), reader.Get(c.t.Context(), binding, b))
-		out = append(out, fmt.Sprintf("%s: %v; Kustomization %s: %+v; Cluster %s: %+v; binding %s: %v, %+v", from, err, ks.ResourceVersion, ks.Status, west.ResourceVersion, west.Status.Conditions, b.ResourceVersion, b.Annotations, b.Spec.Clusters))
+		ks, west, work := &kustomizev1.Kustomization{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}
+		at := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(c.west), Name: workv1alpha2.WorkName("ConfigMap", by, c.namespace)}
+		err := errors.Join(reader.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "web"}, ks), reader.Get(c.t.Context(), client.ObjectKey{Name: c.west}, west), reader.Get(c.t.Context(), at, work))
+		out = append(out, fmt.Sprintf("%s: %v", from, err),
+			fmt.Sprintf("Kustomization %s: %+v", ks.ResourceVersion, ks.Status.Conditions),
+			fmt.Sprintf("Cluster %s: %+v", west.ResourceVersion, west.Status.Conditions),
+			fmt.Sprintf("Work of %s in it %s: %v, %v, %+v", by, work.ResourceVersion, work.Labels, work.Annotations, work.Status.Conditions))
+		for _, of := range []string{name, by} {
+			b := &workv1alpha2.ResourceBinding{}
+			err := reader.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", of)}, b)
+			out = append(out, fmt.Sprintf("binding of %s %s: %v, %v, %v, %+v, %+v", of, b.ResourceVersion, err, b.Labels, b.Annotations, b.Spec.Clusters, b.Status.AggregatedStatus))
+		}
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(append(out, fmt.Sprintf("%s: %v", by, c.configMap(by))), "\n")
 }
 
 // prunedFrom waits until the binding of a ConfigMap names the clusters from which it is pruned before the others.
@@ -406,7 +415,7 @@ func TestSilenceTakesNothing(t *testing.T) {
 			}
 			c.apply(c.west, "new", workv1alpha1.ResourceHealthy)
 			c.until("old is gone", func() (bool, string) {
-				return c.configMap("old") == nil, c.standing("old")
+				return c.configMap("old") == nil, c.standing("old", "new")
 			})
 			c.ready("web", second)
 		})
