@@ -3,6 +3,7 @@ package apply_test
 import (
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"strings"
 	"testing"
 
@@ -139,6 +140,24 @@ func (c carried) standing(name, by string) string {
 		}
 	}
 	return strings.Join(append(out, fmt.Sprintf("%s: %v", by, c.configMap(by))), "\n")
+}
+
+// tellWhereRunsAre logs, if the test fails, what the runs of Kustomizations wait for at that time.
+func (c carried) tellWhereRunsAre() {
+	c.t.Cleanup(func() {
+		if !c.t.Failed() {
+			return
+		}
+		var all strings.Builder
+		if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+			c.t.Log(err)
+		}
+		for stack := range strings.SplitSeq(all.String(), "\n\n") {
+			if strings.Contains(stack, "apply.(*Reconciler)") {
+				c.t.Log(stack)
+			}
+		}
+	})
 }
 
 // prunedFrom waits until the binding of a ConfigMap names the clusters from which it is pruned before the others.
@@ -368,6 +387,7 @@ func TestSilenceTakesNothing(t *testing.T) {
 	for name, change := range map[string]func(*kustomizev1.KustomizationSpec){"applied": func(*kustomizev1.KustomizationSpec) {}, "healthy": waiting, "passed": waiting} {
 		t.Run(name, func(t *testing.T) {
 			c := newCarried(newWorld(t))
+			c.tellWhereRunsAre()
 			c.kustomization("web", change)
 			if name == "passed" {
 				c.annotate("web", health.MaxUnreachableAnnotation, "1")
