@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 )
 
 // away has both clusters count as lost, with nobody at work there, until restart.
@@ -81,20 +82,39 @@ func (m *moves) uid(cluster, ns string) types.UID {
 	return live.UID
 }
 
+// released has the loops at work alone that write to clusters, until they have let go of "web" in both.
+func (m *moves) released(ns string) {
+	m.Helper()
+	m.check((*m.loops)())
+	*m.loops = m.hub.StartLoops(m.T, func(ctx context.Context, mgr ctrl.Manager) error {
+		return reconciler.Register(ctx, mgr, reconciler.Options{Controllers: []string{"cluster", "execution"}})
+	})
+	for _, cluster := range []string{from, to} {
+		m.eventually(cluster+" has let go of it", func() error {
+			w, err := m.work(cluster, ns)
+			if err == nil && !undelete.Released(w) {
+				return fmt.Errorf("%v, %v", w.Annotations, w.Status.Conditions)
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
+}
+
 // TestAWorkloadThatIsWantedAgain: a workload is deleted while its clusters are away, and is there again before they are back: in each it
-// goes on as it ran, but in one that it is not to be in any more, or where it is deleted once more.
+// goes on as it ran, but in one that it is not to be in any more, even if that is decided at the last moment, or where it is deleted once
+// more.
 func TestAWorkloadThatIsWantedAgain(t *testing.T) {
 	m := newMoves(t)
-	stays, leaves, goes := m.hub.Namespace(t), m.hub.Namespace(t), m.hub.Namespace(t)
+	stays, leaves, late, goes := m.hub.Namespace(t), m.hub.Namespace(t), m.hub.Namespace(t), m.hub.Namespace(t)
 	was := map[string]types.UID{}
-	for _, ns := range []string{stays, leaves, goes} {
+	for _, ns := range []string{stays, leaves, late, goes} {
 		m.start(ns, nil, from, to)
 		for _, cluster := range []string{from, to} {
 			was[cluster+"/"+ns] = m.uid(cluster, ns)
 		}
 	}
 	m.away()
-	for _, ns := range []string{stays, leaves, goes} {
+	for _, ns := range []string{stays, leaves, late, goes} {
 		m.takesBack(ns)
 		for _, cluster := range []string{from, to} {
 			m.eventually("its Work in "+cluster+" leaves it there", func() error { return m.recalled(cluster, ns, true) })
@@ -102,8 +122,10 @@ func TestAWorkloadThatIsWantedAgain(t *testing.T) {
 	}
 	m.edit(leaves, affinity(to))
 	m.deleted(goes, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: goes, Name: "web"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: goes, Name: "settings"}})
+	m.released(late)
+	m.edit(late, affinity(to))
 	m.restart()
-	for _, at := range []struct{ cluster, ns string }{{from, stays}, {to, stays}, {to, leaves}} {
+	for _, at := range []struct{ cluster, ns string }{{from, stays}, {to, stays}, {to, leaves}, {to, late}} {
 		m.eventually("it is carried to "+at.cluster+" again", func() error {
 			if w, err := m.work(at.cluster, at.ns); err != nil || w.DeletionTimestamp != nil || !applied(w) {
 				return fmt.Errorf("its Work is %+v: %w", w, err)
@@ -114,7 +136,7 @@ func TestAWorkloadThatIsWantedAgain(t *testing.T) {
 			t.Errorf("%s has made another one: %s, want %s", at.cluster, got, want)
 		}
 	}
-	for _, at := range []struct{ cluster, ns string }{{from, leaves}, {from, goes}, {to, goes}} {
+	for _, at := range []struct{ cluster, ns string }{{from, leaves}, {from, late}, {from, goes}, {to, goes}} {
 		m.eventually("it is gone from "+at.cluster, func() error { return m.gone(at.cluster, at.ns) })
 	}
 }

@@ -165,7 +165,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
 				add(e.ObjectNew, q)
-			case undelete.Blocked(e.ObjectNew) && !undelete.Blocked(e.ObjectOld):
+			case undelete.Blocked(e.ObjectNew) && !undelete.Blocked(e.ObjectOld), undelete.Released(e.ObjectNew) && !undelete.Released(e.ObjectOld):
 				add(e.ObjectNew, q)
 			case decides(e.ObjectOld, e.ObjectNew, changed) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)

@@ -174,7 +174,10 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	case isShare(current):
 		return outcome{after: shareGoes}
 	case p.written.Leaving(current):
-		after, err = p.recalls.Recall(ctx, s.key, current, planned.Work)
+		var ended bool
+		if ended, after, err = p.recalls.Recall(ctx, s.key, current, planned.Work); ended && err == nil {
+			stands, err = p.create(ctx, planned)
+		}
 	case anothers(s.key, current):
 		err = taken(s.key, current)
 	default:

@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 )
 
 // moved returns a fleet in which "settings" has left eu-1 for us-1, and is to be removed in eu-1. Us-1 is gone.
@@ -109,8 +110,13 @@ func TestTheLastCopyThatIsWantedAgainStays(t *testing.T) {
 		w.Annotations[workv1alpha2.WantedAgainAnnotation] = "true"
 	})
 	f.reconcile("a")
-	if f.removed() || f.state("a") != "gone" {
+	if f.removed() || !undelete.Released(f.work("a")) {
 		t.Errorf("removed: %t, the Work is %s", f.removed(), f.state("a"))
+	}
+	f.change("a", func(w *workv1alpha1.Work) { delete(w.Annotations, workv1alpha2.WantedAgainAnnotation) })
+	f.reconcile("a")
+	if f.removed() || f.state("a") == "gone" {
+		t.Errorf("once it is not wanted there any more: removed: %t, the Work is %s", f.removed(), f.state("a"))
 	}
 }
 

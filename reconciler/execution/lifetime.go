@@ -69,6 +69,11 @@ func (l *lifetime) deleteObjects(ctx context.Context, s *state) (loop.Next, erro
 		l.last.Tried(s.key, err)
 		return loop.Next{}, err
 	}
+	if recalled(s.work) && !s.leaves() { // who recalled it ends it, once the next one is sure to come: else nobody would have the objects
+		why := &skiperrors.Recalled{}
+		s.stays = &stay{why: why}
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: waitqueue.SafetyNet, Err: why}
+	}
 	s.judged = l.remover.clock.Now()
 	parsed := l.manifests.Of(s.work)
 	parsed = slices.Concat(parsed, l.manifests.Leftovers(s.work, parsed))

@@ -17,6 +17,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/volumes"
+	"github.com/flotilla-io/flotilla/reconciler/execution/skiperrors"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 )
 
 // blockedBy returns the condition DeletionBlocked of a Work.
@@ -201,7 +203,8 @@ func TestWhatIsServedInAnotherVersionIsRemoved(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedAgainStays: for the next Work, with the metadata that it has.
+// TestWhatIsWantedAgainStays: for the next Work, with the metadata that it has. The Work stays, too, and says so: what is wanted by then
+// is for the control plane to say, which ends it.
 func TestWhatIsWantedAgainStays(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
 	f.reconcile("a")
@@ -213,41 +216,47 @@ func TestWhatIsWantedAgainStays(t *testing.T) {
 	f.leaves("a")
 	f.reconcile("a")
 	f.asked("a applies uid-1")
-	if got := f.state("a"); got != "gone" {
-		t.Errorf("the Work is %s", got)
+	if work := f.work("a"); !undelete.Released(work) || undelete.Blocked(work) {
+		t.Errorf("the Work: %v, %v", work.Finalizers, work.Status.Conditions)
 	}
 }
 
 // TestWhatMayBeWantedAgainWaits: nothing is removed before it is known whether the next Work comes.
 func TestWhatMayBeWantedAgainWaits(t *testing.T) {
 	for name, tc := range map[string]struct {
-		then  map[string]string
+		then  []string
+		stays bool
 		asked []string
 	}{
-		"it is wanted": {map[string]string{workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgain}, []string{"a applies uid-1"}},
-		"it is not":    {nil, []string{"a applies uid-1", "removed uid-1"}},
+		"it is wanted":                 {[]string{workv1alpha2.WantedAgain}, true, []string{"a applies uid-1"}},
+		"it is not":                    {[]string{""}, false, []string{"a applies uid-1", "removed uid-1"}},
+		"it was, and is not after all": {[]string{workv1alpha2.WantedAgain, ""}, false, []string{"a applies uid-1", "removed uid-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwoOf(t, workNamed("a", "settings"))
-			says := func(annotations map[string]string) {
+			says := func(value string) {
 				w := f.work("a")
-				w.Annotations = annotations
+				if w.Annotations = nil; value != "" {
+					w.Annotations = map[string]string{workv1alpha2.WantedAgainAnnotation: value}
+				}
 				if err := f.hub.Update(t.Context(), w); err != nil {
 					t.Fatal(err)
 				}
 			}
 			f.reconcile("a")
-			says(map[string]string{workv1alpha2.WantedAgainAnnotation: workv1alpha2.WantedAgainUndecided})
+			says(workv1alpha2.WantedAgainUndecided)
 			f.leaves("a")
 			f.reconcile("a")
 			f.asked("a applies uid-1")
 			if f.state("a") == "gone" {
 				t.Fatal("the Work did not wait")
 			}
-			says(tc.then)
-			f.reconcile("a")
+			for _, value := range tc.then {
+				says(value)
+				f.reconcile("a")
+			}
 			f.asked(tc.asked...)
-			if got := f.state("a"); got != "gone" {
+			if got := f.state("a"); (got != "gone") != tc.stays {
 				t.Errorf("the Work is %s", got)
 			}
 		})
@@ -284,8 +293,10 @@ func TestWhatIsWantedAgainGoesWithItsCluster(t *testing.T) {
 			}
 			e := &edge{presence: members.Present, observed: ours(asIs)}
 			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			if _, err := w.lifetime.deleteObjects(t.Context(), &state{key: workKey, work: work, cluster: cluster, member: e}); err != nil {
-				t.Fatal(err)
+			s := &state{key: workKey, work: work, cluster: cluster, member: e}
+			_, err := w.lifetime.deleteObjects(t.Context(), s)
+			if recalled := s.stays != nil && skiperrors.IsRecalled(s.stays.why); recalled == tc.leaves || (err != nil) == tc.leaves {
+				t.Errorf("recalled %t, error %v", recalled, err)
 			}
 			if diff := cmp.Diff(tc.asked, e.asked); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)

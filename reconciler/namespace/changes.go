@@ -16,6 +16,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
+	"github.com/flotilla-io/flotilla/reconciler/undelete"
 )
 
 // contentChanges passes namespaces on that are new or gone, or whose labels or
@@ -46,7 +47,7 @@ func clusterChanges() predicate.Predicate {
 	}
 }
 
-// workEvents passes Works on that are gone, or that somebody edited, and at a start those whose namespace was wanted
+// workEvents passes Works on that are gone, that may end for the next one, or that somebody edited, and at a start those whose namespace was wanted
 // again: it may have gone since. It ends the wait for own writes: what the cache has shown is not missed when it goes.
 func (r *Reconciler) workEvents() predicate.Predicate {
 	seen := func(obj client.Object) {
@@ -61,13 +62,18 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			seen(e.ObjectNew)
-			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || released(e.ObjectNew) && !released(e.ObjectOld)
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			r.wrote.Gone(e.Object)
 			return true
 		},
 	}
+}
+
+func released(obj client.Object) bool {
+	work, ok := obj.(*workv1alpha1.Work)
+	return ok && undelete.Released(work)
 }
 
 // overrides looks at all namespaces where an override counts otherwise that selects some.

@@ -291,8 +291,15 @@ func (r *Reconciler) bring(ctx context.Context, planned plan.WorkPlan) error {
 	if !found {
 		return r.create(ctx, planned)
 	}
-	if !current.DeletionTimestamp.IsZero() {
-		return r.recalls.Keep(ctx, current) // what is in it may be what it is to hold; the Work's end brings the namespace back
+	if !current.DeletionTimestamp.IsZero() { // what is in it may be what it is to hold
+		if err := r.recalls.Keep(ctx, current); err != nil {
+			return err
+		}
+		ended, err := r.recalls.End(ctx, current)
+		if err != nil || !ended { // what the execution loop says of it, or its end, brings the namespace back
+			return err
+		}
+		return r.create(ctx, planned)
 	}
 	desired, changed := merged(current, planned.Work)
 	if !changed {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,7 +45,7 @@ func shop(t *testing.T) (client.Client, *Reconciler, func() []workv1alpha1.Work)
 // TestANamespaceThatIsMadeAnew: the Work that was to remove it learns that it is wanted
 // again, once.
 func TestANamespaceThatIsMadeAnew(t *testing.T) {
-	hub, _, read := shop(t)
+	hub, r, read := shop(t)
 	leaving := read()[0]
 	if err := hub.Delete(t.Context(), &leaving); err != nil {
 		t.Fatal(err)
@@ -53,8 +54,19 @@ func TestANamespaceThatIsMadeAnew(t *testing.T) {
 	if reported.Annotations[workv1alpha2.WantedAgainAnnotation] != "true" || reported.DeletionTimestamp.IsZero() {
 		t.Errorf("the Work: %v", reported.ObjectMeta)
 	}
-	if again := read()[0]; again.ResourceVersion != reported.ResourceVersion {
+	again := read()[0]
+	if again.ResourceVersion != reported.ResourceVersion {
 		t.Error("it is told twice")
+	}
+	meta.SetStatusCondition(&again.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkWantedAgainReason})
+	if !r.workEvents().Update(event.UpdateEvent{ObjectOld: &reported, ObjectNew: &again}) {
+		t.Error("nobody hears that the cluster has let go of it")
+	}
+	if err := hub.Update(t.Context(), &again); err != nil {
+		t.Fatal(err)
+	}
+	if next := read()[0]; next.UID == again.UID && !next.DeletionTimestamp.IsZero() {
+		t.Errorf("the next Work: %v", next.ObjectMeta)
 	}
 }
 

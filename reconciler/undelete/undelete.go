@@ -1,8 +1,8 @@
 // Package undelete decides what of a deleted Work stays in its cluster, as another Work wants it there again.
 //
 // In go a Work that is being deleted, and the one that is to take its place; out comes the annotation
-// workv1alpha2.WantedAgainAnnotation on the former, by which the execution loop lets go of its object. It is taken back where the object is
-// not wanted after all: else it would stay in its cluster for ever. Which namespaces are wanted again is for their loop to say. The package
+// workv1alpha2.WantedAgainAnnotation on the former, by which the execution loop lets go of its object, and then its end. The annotation is
+// taken back where the object is not wanted after all: else it would stay in its cluster for ever. Which namespaces are wanted again is for their loop to say. The package
 // writes nothing else, and deletes nothing.
 package undelete
 
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -24,6 +25,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 	"github.com/flotilla-io/flotilla/policies/undeletable"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -55,24 +57,46 @@ const (
 
 // Recall recalls a Work of the binding that is being deleted, so that its object stays in the cluster for the planned one, which has to
 // wait for its end: where its deletion is blocked; and where its cluster is away and the object goes on as it is, as a commit that is
-// taken back meanwhile is to have deleted nothing. The next Work adopts the object, or, if the cluster is already deleting that, reports it
-// and creates it again. It returns when to look again; zero for not at all.
-func (r Recaller) Recall(ctx context.Context, binding client.ObjectKey, leaving, planned *workv1alpha1.Work) (time.Duration, error) {
+// taken back meanwhile is to have deleted nothing. Once the execution loop has let go of the object, it ends the Work: the caller then has
+// to create the next one, which adopts the object, or, if the cluster is already deleting that, reports it and creates it again. It returns
+// when to look again; zero for not at all.
+func (r Recaller) Recall(ctx context.Context, binding client.ObjectKey, leaving, planned *workv1alpha1.Work) (ended bool, after time.Duration, err error) {
 	was, is := objectOf(leaving), objectOf(planned)
 	owner, owned := bindings.OwnerOf(leaving)
 	value := leaving.Annotations[workv1alpha2.WantedAgainAnnotation]
 	switch {
-	case value == wanted, leaving.DeletionTimestamp == nil, owned && owner != binding:
-		return 0, nil // the Work's deletion, or its condition DeletionBlocked, enqueues the binding again
-	case was == nil, is == nil, named(was) != named(is), !Blocked(leaving) && !undeletable.Continues(was, is):
-		return 0, r.annotate(ctx, leaving, "")
+	case leaving.DeletionTimestamp == nil, owned && owner != binding:
+		return false, 0, nil // the Work's deletion, or its condition DeletionBlocked, enqueues the binding again
+	case was == nil, is == nil, named(was) != named(is), value != wanted && !Blocked(leaving) && !undeletable.Continues(was, is):
+		return false, 0, r.annotate(ctx, leaving, "")
+	case value == wanted:
+		ended, err = r.End(ctx, leaving)
+		return ended, 0, err
 	case !Blocked(leaving) && value == "":
 		away, _, err := r.away(ctx, leaving)
 		if err != nil || !away {
-			return r.pause(leaving), err
+			return false, r.pause(leaving), err
 		}
 	}
-	return 0, r.annotate(ctx, leaving, wanted)
+	return false, 0, r.annotate(ctx, leaving, wanted)
+}
+
+// End ends a Work that is recalled, if the execution loop has let go of what it made, and reports whether it did. Whoever calls it has to
+// create the next Work at once: nobody else would ever remove the objects.
+func (r Recaller) End(ctx context.Context, w *workv1alpha1.Work) (bool, error) {
+	patch, has := bindings.WithoutFinalizer(w, workv1alpha2.ExecutionControllerFinalizer)
+	if !has || !Released(w) {
+		return false, nil
+	}
+	ended := w.DeepCopy()
+	switch err := r.Hub.Patch(ctx, ended, patch); {
+	case bindings.IsStale(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("end the recalled work %s: %w", client.ObjectKeyFromObject(w), err)
+	}
+	r.Written.Wrote(ended)
+	return len(ended.Finalizers) == 0, nil
 }
 
 // Decide decides about the Works that name a binding, are being deleted, and have no successor in their cluster, as it is in none but
@@ -108,9 +132,16 @@ func (r Recaller) Decide(ctx context.Context, binding client.ObjectKey, id strin
 	return after, nil
 }
 
-// Blocked reports whether a Work is being deleted and has the condition DeletionBlocked.
+// Blocked reports whether a Work is being deleted and has the condition DeletionBlocked, other than as it is recalled.
 func Blocked(w *workv1alpha1.Work) bool {
-	return !w.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	blocked := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	return !w.DeletionTimestamp.IsZero() && blocked != nil && blocked.Status == metav1.ConditionTrue && blocked.Reason != workv1alpha1.WorkWantedAgainReason
+}
+
+// Released reports whether the removal of a Work is recalled, and the execution loop says that it removes nothing any more.
+func Released(w *workv1alpha1.Work) bool {
+	blocked := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	return staleremoval.Recalled(w) && blocked != nil && blocked.Status == metav1.ConditionTrue && blocked.Reason == workv1alpha1.WorkWantedAgainReason
 }
 
 // pause is the time before it is looked again at a Work that is being deleted: it grows with the time that this takes.

@@ -50,6 +50,9 @@ const (
 	// WorkLastCopyReason goes with DeletionBlocked True: the member may have the only
 	// copy that serves.
 	WorkLastCopyReason = "LastCopy"
+	// WorkWantedAgainReason goes with DeletionBlocked True: the removal was recalled, and nothing
+	// is removed any more. The Work ends in favour of the next one, or its removal goes on after all.
+	WorkWantedAgainReason = "WantedAgain"
 	// WorkInterpreterFailedReason goes with Interpreted False.
 	WorkInterpreterFailedReason = "InterpreterFailed"
 	// WorkDriftReportedReason goes with Drifted True.

@@ -24,9 +24,10 @@ type Announced struct {
 }
 
 // Due reports whether to emit the event that a Work is not removed: once, at once if a person has to act, and for a
-// terminating object when that has taken long. That an agent asks is no such event: who is asked reports it if need be.
+// terminating object when that has taken long. That an agent asks is no such event: who is asked reports it if need be. Nor is that
+// a removal was recalled: nothing is amiss.
 func (a *Announced) Due(work *workv1alpha1.Work, why error, now time.Time) bool {
-	if deletionrecheck.Asks(why) {
+	if deletionrecheck.Asks(why) || skiperrors.IsRecalled(why) {
 		return false
 	}
 	if skiperrors.IsTerminating(why) {

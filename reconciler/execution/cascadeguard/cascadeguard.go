@@ -173,6 +173,8 @@ func reason(why error) string {
 		return workv1alpha1.WorkHoldsOthersReason
 	case skiperrors.IsTerminating(why):
 		return workv1alpha1.WorkTerminatingReason
+	case skiperrors.IsRecalled(why):
+		return workv1alpha1.WorkWantedAgainReason
 	case deletionrecheck.Is(why):
 		return deletionrecheck.Reason
 	default:

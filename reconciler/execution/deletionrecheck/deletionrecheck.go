@@ -186,7 +186,7 @@ func (j *Judge) interrupted(work *workv1alpha1.Work, cluster *clusterv1alpha1.Cl
 	if j.opts.Answers != nil {
 		back, broken = j.broken(work, cluster.Name)
 	}
-	if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && c.Reason == Reason {
+	if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && (c.Reason == Reason || c.Reason == workv1alpha1.WorkWantedAgainReason) {
 		return back, true
 	}
 	if failover.Away(cluster) {

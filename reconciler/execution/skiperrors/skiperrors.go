@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/staleremoval"
 )
 
 // What would be done to an object if there were no hold.
@@ -148,6 +149,14 @@ func Kept(title, sent, wanted string, leaving, reported bool, keeps string) erro
 	}
 	return &waiting{fmt.Errorf("%s: %s; if it stays, look at its finalizers there", title, next)}
 }
+
+// Recalled is why a Work that is being deleted does not end: what it made is wanted again.
+type Recalled struct{}
+
+func (*Recalled) Error() string { return staleremoval.Stays }
+
+// IsRecalled reports whether err says that what a Work made is wanted again.
+func IsRecalled(err error) bool { return errors.As(err, new(*Recalled)) }
 
 // Terminating says that an object is being deleted in the cluster, and is still
 // there.
