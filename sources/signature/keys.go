@@ -121,44 +121,15 @@ func (k *Keys) readBlock(block []byte) error {
 	return nil
 }
 
-// take adds an OpenPGP key. Of several copies of one key the one counts that says most of what was revoked, and of those
-// the one whose own signature is the newest: an old copy beside it must not bring back what its owner took back.
+// take adds an OpenPGP key, or what another copy of one that is there says.
 func (k *Keys) take(e *openpgp.Entity) {
 	for i, known := range k.pgp {
-		if !bytes.Equal(known.PrimaryKey.Fingerprint, e.PrimaryKey.Fingerprint) {
-			continue
+		if bytes.Equal(known.PrimaryKey.Fingerprint, e.PrimaryKey.Fingerprint) {
+			k.pgp[i] = merged(known, e)
+			return
 		}
-		if was, is := revocations(known), revocations(e); is > was || is == was && selfSigned(e).After(selfSigned(known)) {
-			k.pgp[i] = e
-		}
-		return
 	}
 	k.pgp = append(k.pgp, e)
-}
-
-func revocations(e *openpgp.Entity) int {
-	n := len(e.Revocations)
-	for _, sub := range e.Subkeys {
-		n += len(sub.Revocations)
-	}
-	for _, identity := range e.Identities {
-		n += len(identity.Revocations)
-	}
-	return n
-}
-
-// selfSigned returns when a key was last signed by itself, or one of its subkeys by it.
-func selfSigned(e *openpgp.Entity) time.Time {
-	var last time.Time
-	if sig, _ := e.PrimarySelfSignature(); sig != nil {
-		last = sig.CreationTime
-	}
-	for _, sub := range e.Subkeys {
-		if sub.Sig != nil && sub.Sig.CreationTime.After(last) {
-			last = sub.Sig.CreationTime
-		}
-	}
-	return last
 }
 
 func (k *Keys) readSSH(data []byte) error {
