@@ -167,13 +167,16 @@ func (f Files) Pack(w io.Writer) error {
 // Extract reads a tar.gz from an untrusted source. It refuses everything but
 // regular files and directories, and names that lead out of the root. Errors:
 // ErrTooLarge, ErrMalformed.
-func Extract(r io.Reader, limits Limits) (Files, error) { return extract(r, limits, false) }
+func Extract(r io.Reader, limits Limits) (Files, error) {
+	files, _, err := extract(r, limits, false)
+	return files, err
+}
 
-func extract(r io.Reader, limits Limits, skipLinks bool) (Files, error) {
+func extract(r io.Reader, limits Limits, skipLinks bool) (files Files, links []string, err error) {
 	counted := &counter{r: r}
 	zip, err := gzip.NewReader(bufio.NewReader(counted))
 	if err != nil {
-		return nil, malformed(err)
+		return nil, nil, malformed(err)
 	}
 	defer zip.Close()
 	x := extraction{budget: budget{limits: limits.withDefaults()}, packed: counted, files: Files{}, skipLinks: skipLinks}
@@ -186,15 +189,15 @@ func extract(r io.Reader, limits Limits, skipLinks bool) (Files, error) {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			if err := readEnd(unpacked); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return x.files, nil
+			return x.files, x.skipped, nil
 		}
 		if err != nil {
-			return nil, malformed(err)
+			return nil, nil, malformed(err)
 		}
 		if err := x.entry(header, in); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }
@@ -243,8 +246,9 @@ type extraction struct {
 	entries int
 	packed  *counter
 	files   Files
-	// skipLinks leaves out symbolic links.
+	// skipLinks leaves out symbolic links; skipped are their names.
 	skipLinks bool
+	skipped   []string
 }
 
 func (x *extraction) entry(header *tar.Header, in io.Reader) error {
@@ -265,7 +269,10 @@ func (x *extraction) entry(header *tar.Header, in io.Reader) error {
 		return err
 	}
 	switch {
-	case header.Typeflag == tar.TypeDir, x.skipLinks && header.Typeflag == tar.TypeSymlink:
+	case header.Typeflag == tar.TypeDir:
+		return nil
+	case x.skipLinks && header.Typeflag == tar.TypeSymlink:
+		x.skipped = append(x.skipped, name)
 		return nil
 	case header.Typeflag == tar.TypeReg:
 	default:

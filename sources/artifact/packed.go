@@ -34,8 +34,10 @@ func DigestOf(packed []byte) string {
 	return algorithm + hex.EncodeToString(sum[:])
 }
 
-// ExtractWithoutLinks is Extract, but leaves out symbolic links, as Flux does, instead of refusing them.
-func ExtractWithoutLinks(r io.Reader, limits Limits) (Files, error) { return extract(r, limits, true) }
+// ExtractWithoutLinks is Extract, but leaves out symbolic links, as Flux does, instead of refusing them. It returns their names.
+func ExtractWithoutLinks(r io.Reader, limits Limits) (files Files, links []string, err error) {
+	return extract(r, limits, true)
+}
 
 // Select returns those of the files that a Selection takes. Errors: those of Collect.
 func (f Files) Select(ctx context.Context, selection Selection, limits Limits) (Files, error) {

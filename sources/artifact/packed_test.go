@@ -57,12 +57,15 @@ func TestExtractWithoutLinks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			packed := archive(t, file, tc.also)
-			got, err := artifact.ExtractWithoutLinks(bytes.NewReader(packed), artifact.Limits{})
+			got, links, err := artifact.ExtractWithoutLinks(bytes.NewReader(packed), artifact.Limits{})
 			if !errors.Is(err, tc.want) {
 				t.Fatalf("the error is %v, want %v", err, tc.want)
 			}
 			if diff := cmp.Diff(artifact.Files{"app.yaml": {Data: []byte("x")}}, got); tc.want == nil && diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"link"}, links); tc.want == nil && diff != "" {
+				t.Errorf("left out (-want +got):\n%s", diff)
 			}
 			if _, err := artifact.Extract(bytes.NewReader(packed), artifact.Limits{}); !errors.Is(err, artifact.ErrMalformed) {
 				t.Errorf("Extract = %v, want %v", err, artifact.ErrMalformed)

@@ -182,7 +182,7 @@ func (s *state) files(ctx context.Context, packed []byte, limits artifact.Limits
 		}
 		return files, files.CheckTwins()
 	}
-	files, err := artifact.ExtractWithoutLinks(bytes.NewReader(packed), limits)
+	files, _, err := artifact.ExtractWithoutLinks(bytes.NewReader(packed), limits)
 	if err != nil {
 		return nil, err
 	}

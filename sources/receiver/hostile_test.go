@@ -166,3 +166,15 @@ func TestAPathThatIsTaken(t *testing.T) {
 		t.Errorf("the later one, once the path is free, is at %q", got.Status.WebhookPath)
 	}
 }
+
+// TestTokensThatNobodySigned: they are refused, and their issuer is not asked.
+func TestTokensThatNobodySigned(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC))
+	by := newIssuer(t)
+	for _, algorithm := range []any{"none", "None", "HS256", "", nil} {
+		token := by.token(map[string]any{"iss": "http://127.0.0.1:1", "aud": "a", "exp": clock.Now().Add(time.Hour).Unix()}, map[string]any{"alg": algorithm})
+		if _, err := issuers.New(loopback, clock).Verify(t.Context(), "http://127.0.0.1:1", "a", token); !errors.Is(err, issuers.ErrDenied) {
+			t.Errorf("%v: %v", algorithm, err)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 // short matches the short form of an SSH address, user@host:path.
 var short = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)@([A-Za-z0-9_][A-Za-z0-9_.-]*):([^:].*)$`)
 
-var errNoURL = errors.New("not the URL of a repository: write https://host/path, ssh://user@host/path or a relative one")
+var errNoURL = errors.New("is not the URL of a repository: write https://host/path, ssh://user@host/path or a relative one")
 
 // resolve returns the URL of a submodule. A relative one is resolved against that
 // of the repository whose commit has it, and inherits its user information.
@@ -45,7 +45,7 @@ func relative(parent *url.URL, raw string) (*url.URL, error) {
 		case "", ".":
 		case "..":
 			if len(at) == 0 {
-				return nil, fmt.Errorf("it leads above the root of %s", parent.Host)
+				return nil, fmt.Errorf("leads above the root of %s", parent.Host)
 			}
 			at = at[:len(at)-1]
 		default:

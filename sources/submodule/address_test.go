@@ -16,7 +16,7 @@ func TestResolve(t *testing.T) {
 		"of another owner":               {"https://h.example/acme/app.git", "../../other/lib", "https://h.example/other/lib"},
 		"below the parent":               {"https://h.example/acme/app.git/", "./lib", "https://h.example/acme/app.git/lib"},
 		"with the user of the parent":    {"ssh://git@h.example:2222/acme/app", "../lib", "ssh://git@h.example:2222/acme/lib"},
-		"above the root":                 {"https://h.example/acme/app.git", "../../../lib", "error: it leads above the root of h.example"},
+		"above the root":                 {"https://h.example/acme/app.git", "../../../lib", "error: leads above the root of h.example"},
 		"the root itself":                {"https://h.example/app", "../", "https://h.example/"},
 		"to another host by a path":      {"https://h.example/app", ".././/evil.example/x", "https://h.example/evil.example/x"},
 		"a full URL":                     {"https://h.example/app", "https://else.example/lib", "https://else.example/lib"},

@@ -143,7 +143,7 @@ func (f *fetcher) graft(ctx context.Context, tree fs.FS, at place) (fs.FS, error
 			return nil, fmt.Errorf("%w: %s has no entry in %s that says where it comes from", ErrUnusable, line(sub.path), path.Join(at.path, File))
 		}
 		if sub.url, err = resolve(at.url, raw); err != nil {
-			return nil, fmt.Errorf("%w: %s: %q is %w", ErrUnusable, line(sub.path), line(git.MaskURL(raw)), err)
+			return nil, fmt.Errorf("%w: %s: %q %w", ErrUnusable, line(sub.path), line(git.MaskURL(raw)), err)
 		}
 		if out.at[link.path], err = f.fetch(ctx, sub, link.commit); err != nil {
 			return nil, err

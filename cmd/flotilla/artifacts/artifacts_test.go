@@ -313,6 +313,8 @@ func TestForeignArtifacts(t *testing.T) {
 		"up":     {files: map[string]string{"../up.yaml": "x"}, says: "error: oci://REGISTRY/fleet@DIGEST: malformed archive: the name \"../up.yaml\" leads out of the archive\n"},
 		"static": {layer: []byte("kind: A"), says: "error: oci://REGISTRY/fleet@DIGEST: malformed archive: the layer is no gzipped tar\n"},
 		"escape": {files: map[string]string{"a": "x"}, annotations: map[string]string{"org.opencontainers.image.revision": "\x1b[2J"}},
+		"hooks":  {files: map[string]string{".git/hooks/post-checkout": "x", "a": "x"},
+			says: "warning: symbolic links, and what Git would take for its own, are left out: .git/hooks/post-checkout\n"},
 	} {
 		into := filepath.Join(t.TempDir(), "into")
 		var err error
@@ -328,8 +330,32 @@ func TestForeignArtifacts(t *testing.T) {
 		if text := digests.ReplaceAllString(strings.ReplaceAll(got.Err, w.host, "REGISTRY"), "DIGEST"); text != test.says || strings.Contains(got.Out, "\x1b") {
 			t.Errorf("%s: %q, error %q", tag, got.Out, text)
 		}
-		if _, err := os.Stat(into); (err == nil) != (test.says == "") {
+		if _, err := os.Stat(filepath.Join(into, ".git")); err == nil {
+			t.Errorf("%s: there is a .git", tag)
+		}
+		if _, err := os.Stat(into); (err == nil) == strings.HasPrefix(test.says, "error") {
 			t.Errorf("%s: the folder is there, or is not: %v", tag, err)
 		}
 	}
+}
+
+// TestListOfADamagedTag: others are listed all the same, and the call fails.
+func TestListOfADamagedTag(t *testing.T) {
+	server := ociserver.New()
+	w := newWorld(t, server)
+	for _, tag := range []string{"a", "b", "c"} {
+		if _, err := server.Push(t.Context(), "fleet", tag, map[string]string{"a.yaml": tag}, map[string]string{"org.opencontainers.image.revision": "main@" + tag}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/manifests/b") {
+			return false
+		}
+		w.Header().Set("Docker-Content-Digest", "sha256:"+strings.Repeat("a", 64))
+		return true
+	})
+	w.show("", "list artifacts oci://REGISTRY/fleet")
+	w.show("", "list artifacts oci://REGISTRY/fleet -o json")
+	golden(t, "damaged.txt", w.out.String())
 }

@@ -56,6 +56,8 @@ type listed struct {
 	Source   string `json:"source,omitempty"`
 	Revision string `json:"revision,omitempty"`
 	Created  string `json:"created,omitempty"`
+	// Fault is why what the tag leads to cannot be read; empty if it can.
+	Fault string `json:"fault,omitempty"`
 }
 
 func (o *listOptions) run(ctx context.Context, address string, out io.Writer) error {
@@ -80,28 +82,45 @@ func (o *listOptions) run(ctx context.Context, address string, out io.Writer) er
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return oci.CheckTag(tag) != nil || ofSignatures(tag) || !wanted(tag) })
 	slices.SortFunc(tags, func(a, b string) int { return strings.Compare(b, a) })
 	all := []listed{}
+	unread := 0
 	for _, tag := range tags {
 		one, err := at.describe(ctx, tag)
 		if errors.Is(err, oci.ErrNotFound) {
 			continue // it is gone meanwhile
 		}
-		if err != nil {
+		if err != nil && !damaged(err) {
 			return at.explain(err)
+		}
+		if err != nil {
+			one.Fault = printable(err.Error())
+			unread++
 		}
 		all = append(all, one)
 	}
-	return o.output.print(out, all, table(all))
+	if err := o.output.print(out, all, table(all)); err != nil || unread == 0 {
+		return err
+	}
+	return fmt.Errorf("%d of %s cannot be read: push them anew, or delete them in the registry", unread, count(len(all), "tag"))
+}
+
+// damaged reports whether an error is about what one tag leads to, and says nothing of others.
+func damaged(err error) bool {
+	return slices.ContainsFunc([]error{oci.ErrMalformed, oci.ErrDigest, oci.ErrTooLarge, oci.ErrStatus}, func(of error) bool { return errors.Is(err, of) })
 }
 
 // look reads what a tag leads to, and what that says of itself, if it is an artifact.
 func (p *place) describe(ctx context.Context, tag string) (listed, error) {
+	out := listed{URL: p.url + ":" + tag, Tag: tag}
 	target, err := p.remote.Resolve(ctx, oci.Ref{Tag: tag})
 	if err != nil {
-		return listed{}, err
+		return out, err
 	}
-	out := listed{URL: p.url + ":" + tag, Tag: tag, Digest: target.Digest}
+	out.Digest = target.Digest
 	manifest, err := p.remote.Manifest(ctx, target.Digest)
-	if errors.Is(err, oci.ErrMalformed) || errors.Is(err, oci.ErrLayer) {
+	switch {
+	case errors.Is(err, oci.ErrNotFound):
+		return out, fmt.Errorf("%w: the registry does not have what it leads to", oci.ErrMalformed)
+	case errors.Is(err, oci.ErrMalformed), errors.Is(err, oci.ErrLayer): // it may be something else than an artifact
 		return out, nil
 	}
 	says := manifest.Annotations
@@ -142,6 +161,10 @@ func table(all []listed) string {
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ARTIFACT\tDIGEST\tSOURCE\tREVISION")
 	for _, one := range all {
+		if one.Fault != "" {
+			fmt.Fprintf(w, "%s\t%s\tcannot be read: %s\n", one.URL, orNone(one.Digest), one.Fault)
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", one.URL, one.Digest, orNone(one.Source), orNone(one.Revision))
 	}
 	_ = w.Flush() // into memory

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/oci"
 	"github.com/flotilla-io/flotilla/sources/oci/folder"
@@ -35,11 +36,12 @@ all. In one that exists files are replaced, each at once, and others stay.
 
 What the tag leads to is asked for once, and what has another digest is refused. So are
 names that lead out of the folder, devices, and more than an OCIRepository takes: 10,000
-files, 50 MiB. Symbolic links are left out.`,
+files, 50 MiB. Symbolic links are left out, and so is what Git would take for its own, as
+.git/hooks: their names are printed.`,
 		Example: `  flotilla pull artifact oci://registry.example.com/acme/fleet:production -o deploy/
   flotilla pull artifact oci://registry.example.com/acme/fleet@sha256:… -o /tmp/fleet --creds "acme:$TOKEN"`,
 		Args: command.Exactly("URL"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr()) },
 	}
 	cmd.Flags().StringVarP(&o.into, "output", "o", "", "folder for the files; required")
 	_ = cmd.MarkFlagDirname("output")
@@ -47,7 +49,7 @@ files, 50 MiB. Symbolic links are left out.`,
 	return cmd
 }
 
-func (o *pullOptions) run(ctx context.Context, address string, out io.Writer) error {
+func (o *pullOptions) run(ctx context.Context, address string, out, errOut io.Writer) error {
 	if err := required(o.into, "--output", "the folder for the files, as -o deploy/"); err != nil {
 		return err
 	}
@@ -77,9 +79,15 @@ func (o *pullOptions) run(ctx context.Context, address string, out io.Writer) er
 		}
 	}
 	fmt.Fprintf(&text, "pulled %s into %s\n", count(len(pulled.files), "file"), o.into)
-	_, err = io.WriteString(out, text.String())
+	if _, err := io.WriteString(out, text.String()); err != nil || len(pulled.left) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(errOut, "warning: symbolic links, and what Git would take for its own, are left out: %s\n", excerpt.Names(pulled.left, mostLeft))
 	return err
 }
+
+// mostLeft is how many names are printed of what is left out.
+const mostLeft = 10
 
 // Annotations of artifacts.
 const (
@@ -93,6 +101,7 @@ type pulled struct {
 	digest      string
 	annotations map[string]string
 	files       artifact.Files
+	left        []string // the names of what it has beside them
 }
 
 // pull reads an artifact.
@@ -116,11 +125,11 @@ func (p *place) pull(ctx context.Context) (pulled, error) {
 	if err != nil {
 		return pulled{}, err
 	}
-	files, err := folder.Unpack(content, artifact.Limits{})
+	files, left, err := folder.Unpack(content, artifact.Limits{})
 	if err != nil {
 		return pulled{}, fmt.Errorf("%s@%s: %w", p.url, target.Digest, err)
 	}
-	return pulled{target.Digest, manifest.Annotations, files}, nil
+	return pulled{target.Digest, manifest.Annotations, files, left}, nil
 }
 
 // printable is a text of somebody else's without what would do something to a terminal.

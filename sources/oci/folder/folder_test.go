@@ -7,8 +7,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,8 +263,35 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, layer := range map[string][]byte{"twins": twins.Bytes(), "nothing": nil, "a text": []byte("kind: A"), "half an archive": {0x1f, 0x8b, 8}} {
-		if _, err := folder.Unpack(layer, artifact.Limits{}); !errors.Is(err, artifact.ErrMalformed) {
+		if _, _, err := folder.Unpack(layer, artifact.Limits{}); !errors.Is(err, artifact.ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestUnpackLeavesOutWhatGitObeys: whoever pulls into a checkout is not to run what others pushed.
+func TestUnpackLeavesOutWhatGitObeys(t *testing.T) {
+	files := artifact.Files{}
+	left := []string{
+		".GIT/config", "app/db/.git", ".git /x", ".git./config", ".git::$INDEX_ALLOCATION/config", ".g\u200cit/config", "GIT~1/config", "app/.git/hooks/post-commit",
+	}
+	kept := []string{".gitattributes", ".github/a.yaml", "app/.gitignore", "app/web.git/config", "git/config"}
+	for _, name := range slices.Concat(left, kept) {
+		files[name] = artifact.File{Data: []byte("x"), Executable: true}
+	}
+	var layer bytes.Buffer
+	if err := files.Pack(&layer); err != nil {
+		t.Fatal(err)
+	}
+	got, out, err := folder.Unpack(layer.Bytes(), artifact.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(kept, slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	slices.Sort(left)
+	if diff := cmp.Diff(left, out); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 }

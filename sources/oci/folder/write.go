@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
@@ -17,16 +19,40 @@ import (
 // ErrTarget means that nothing can be written where a folder should be.
 var ErrTarget = errors.New("unusable folder")
 
-// Unpack returns the files of a layer. Symbolic links are left out, as with Flux. Errors: artifact.ErrMalformed, artifact.ErrTooLarge.
-func Unpack(layer []byte, limits artifact.Limits) (artifact.Files, error) {
+// Unpack returns the files of a layer, and the names of what it leaves out: symbolic links, as Flux does, and whatever Git would take for
+// its own, as it does what its hooks and configuration say. Errors: artifact.ErrMalformed, artifact.ErrTooLarge.
+func Unpack(layer []byte, limits artifact.Limits) (files artifact.Files, left []string, err error) {
 	if !bytes.HasPrefix(layer, []byte{0x1f, 0x8b}) {
-		return nil, fmt.Errorf("%w: the layer is no gzipped tar", artifact.ErrMalformed)
+		return nil, nil, fmt.Errorf("%w: the layer is no gzipped tar", artifact.ErrMalformed)
 	}
-	files, err := artifact.ExtractWithoutLinks(bytes.NewReader(layer), limits)
+	files, left, err = artifact.ExtractWithoutLinks(bytes.NewReader(layer), limits)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return files, files.CheckTwins()
+	for name := range files {
+		if ofGit(name) {
+			left = append(left, name)
+			delete(files, name)
+		}
+	}
+	slices.Sort(left)
+	return files, left, files.CheckTwins()
+}
+
+// ofGit reports whether a file is in what some file system takes for the folder .git: cases, characters that do not show, and blanks and
+// dots at the end make no difference on all, and some have a short name for it.
+func ofGit(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		shown := strings.Map(func(r rune) rune {
+			if unicode.Is(unicode.Cf, r) {
+				return -1
+			}
+			return r
+		}, part)
+		shown, _, _ = strings.Cut(shown, ":") // a stream of NTFS
+		shown = strings.TrimRight(shown, " .")
+		return strings.EqualFold(shown, ".git") || strings.EqualFold(shown, "git~1")
+	})
 }
 
 // staging begins the names of folders in which files wait until all of them are written.

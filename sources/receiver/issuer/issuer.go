@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,10 +94,14 @@ func decode(token string, part int, into any) error {
 // ErrDenied, and that of a context that ended; any other is a fault of the issuer's.
 func (x *Issuers) Verify(ctx context.Context, issuer, audience, token string) (map[string]any, error) {
 	var header struct {
-		Key string `json:"kid"`
+		Key       string `json:"kid"`
+		Algorithm string `json:"alg"`
 	}
 	if decode(token, 0, &header) != nil {
 		return nil, fmt.Errorf("%w: it is none", ErrDenied)
+	}
+	if !slices.Contains(algorithms, header.Algorithm) { // whatever keys the issuer has, which may not be known now
+		return nil, fmt.Errorf("%w: it is not signed, or in no way that counts", ErrDenied)
 	}
 	keys, err := x.keys(ctx, issuer, header.Key)
 	if err != nil {
