@@ -104,11 +104,11 @@ func deleted(entries []inventory.Entry, err error) []inventory.ID {
 	return slices.DeleteFunc(inventory.IDsOf(entries), func(id inventory.ID) bool { return slices.Contains(stay, inventory.Describe(id)) })
 }
 
-// successorsOf says who holds what is not there with the labels of its Kustomization any more.
+// successorsOf says who holds what is not there with the labels of its Kustomization any more, or was taken since it was looked at.
 func successorsOf(owned []inventory.Entry, seen applier.Observed, answer siblings.Answer) map[inventory.ID]client.ObjectKey {
 	out := map[inventory.ID]client.ObjectKey{}
 	for _, e := range owned {
-		if successor, inherited := answer.Successors[e.ID]; inherited && seen[e.ID] == nil {
+		if successor, inherited := answer.Successors[e.ID]; inherited && (seen[e.ID] == nil || answer.Taken[e.ID]) {
 			out[e.ID] = successor
 		}
 	}
