@@ -207,10 +207,14 @@ func TestAKustomizationIsRetiredWithItsRules(t *testing.T) {
 		before, after  revision
 		template       string // the folder that holds it
 		waits, unnamed bool
+		both           bool // another one is retired along with it, which holds one of the overrides
 	}{
-		"who made it waits for health":                         {with("r0", "o0"), with("r1"), "left", true, true},
-		"who made it holds the template, and waits for health": {with("r0", "o0"), with("r1"), "root", true, false},
-		"it holds several overrides of what stays":             {with("r0", "o0", "o1", "o2"), with("r0"), "left", false, false},
+		"who made it waits for health":                                 {with("r0", "o0"), with("r1"), "left", true, true, false},
+		"who made it holds the template, and waits for health":         {with("r0", "o0"), with("r1"), "root", true, false, false},
+		"it holds several overrides of what stays":                     {with("r0", "o0", "o1", "o2"), with("r0"), "left", false, false, false},
+		"another one is, and both hold overrides of what stays":        {with("r0", "o0", "o1", "o2"), with("r0"), "root", false, false, true},
+		"another one is, once all is healthy, with overrides of both":  {with("r0", "o0", "o1", "o2"), with("r0"), "root", true, false, true},
+		"another one is, and both hold overrides of what changes then": {with("r0", "o0", "o1", "o2"), with("r1"), "root", false, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newExchange(m.in(t))
@@ -218,12 +222,15 @@ func TestAKustomizationIsRetiredWithItsRules(t *testing.T) {
 			x.unnamed = tc.unnamed
 			x.start(-1)
 			defer func() { x.check(x.stop()) }()
-			in := map[string]string{"all": "left", "t0": tc.template, "o0": "right", "o1": "right", "o2": "right"}
+			in, retired := map[string]string{"all": "left", "t0": tc.template, "o0": "right", "o1": "right", "o2": "right"}, []string{"right"}
+			if tc.both {
+				in["all"], in["o0"], retired = "root", "left", []string{"right", "left"}
+			}
 			first := layout{revision: tc.before, in: in}
 			x.release(first)
 			x.everywhere(first.revision)
 			x.stand(first.kustomizations()...)
-			second := layout{revision: tc.after, in: in, retired: []string{"right"}}
+			second := layout{revision: tc.after, in: in, retired: retired}
 			x.release(second)
 			begun := time.Now()
 			x.everywhere(second.revision)

@@ -77,13 +77,18 @@ func (r finalizer) deleteObjects(ctx context.Context, s *state) (bool, error) {
 	ending, err := ends(ctx, s.ks, s.now)
 	s.actor, s.source.revision, s.stale.undecided = ending.Actor, ending.Revision, ending.Undecided
 	for _, n := range ending.Notices(s.ks) {
-		r.emit(ctx, s, n)
+		r.emit(ctx, s.ks, s, n)
+	}
+	for _, other := range ending.Along { // their own runs do not find any more what was deleted
+		for _, n := range other.Notices(other.Of) {
+			r.emit(ctx, other.Of, s, n)
+		}
 	}
 	return ending.Gone, err
 }
 
-func (r finalizer) emit(ctx context.Context, s *state, n finalization.Notice) {
+func (r finalizer) emit(ctx context.Context, about *kustomizev1.Kustomization, s *state, n finalization.Notice) {
 	message := s.hide(n.Message)
-	r.events.Event(s.ks, n.Type, n.Reason, message)
+	r.events.Event(about, n.Type, n.Reason, message)
 	log.FromContext(ctx).Info(message, "reason", n.Reason)
 }

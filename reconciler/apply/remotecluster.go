@@ -63,7 +63,7 @@ func guardRemoteDeletions(brake inventory.Brake) loop.Phase[state] {
 // reportLeftBehind reports objects that stay in another cluster, or on the hub, as spec.kubeConfig is another one.
 func (r finalizer) reportLeftBehind(ctx context.Context, s *state) (loop.Next, error) {
 	if text := remotecluster.Left(s.ks.Status, s.diff.at.Place); text != "" {
-		r.emit(ctx, s, finalization.Notice{Type: corev1.EventTypeWarning, Reason: remotecluster.ReasonLeftBehind, Message: text})
+		r.emit(ctx, s.ks, s, finalization.Notice{Type: corev1.EventTypeWarning, Reason: remotecluster.ReasonLeftBehind, Message: text})
 	}
 	return loop.Next{}, nil
 }

@@ -69,6 +69,9 @@ type Ending struct {
 	Actor impersonation.Actor
 	// Revision is the latest one of the source; set if the brake refused to delete at it.
 	Revision string
+	// Along are those whose policies and overrides had to go at the same time, with what was deleted of them; Of is whose end it is.
+	Along []Ending
+	Of    *kustomizev1.Kustomization
 	// Undecided are the objects that others were to take over, and that are still there.
 	Undecided []inventory.ID
 }
@@ -104,7 +107,7 @@ func (r Remover) End(ctx context.Context, ks *kustomizev1.Kustomization, now tim
 	if refusal := (*inventory.Refusal)(nil); blocked != nil && !errors.As(blocked, &refusal) {
 		return e.Ending, blocked
 	}
-	waits, err := r.prune(ctx, e, e.due(now))
+	waits, err := r.prune(ctx, e, now)
 	if err != nil {
 		return e.Ending, err
 	}

@@ -57,12 +57,7 @@ type Dependants struct {
 // Of returns for whom rules count that are about to go. Nobody is waited for longer than half a minute after the
 // Kustomization was deleted.
 func (r Retirements) Of(ctx context.Context, q Retired) (Dependants, error) {
-	var by changed
-	for _, obj := range q.Rules {
-		if is, ok := ruleOf(obj); ok {
-			by.rules = append(by.rules, is)
-		}
-	}
+	by := rulesOf(q.Rules)
 	all, err := r.groups.all(ctx)
 	if err != nil || len(by.rules) == 0 {
 		return Dependants{}, err
