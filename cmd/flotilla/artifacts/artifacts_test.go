@@ -313,7 +313,7 @@ func TestForeignArtifacts(t *testing.T) {
 		"up":     {files: map[string]string{"../up.yaml": "x"}, says: "error: oci://REGISTRY/fleet@DIGEST: malformed archive: the name \"../up.yaml\" leads out of the archive\n"},
 		"static": {layer: []byte("kind: A"), says: "error: oci://REGISTRY/fleet@DIGEST: malformed archive: the layer is no gzipped tar\n"},
 		"escape": {files: map[string]string{"a": "x"}, annotations: map[string]string{"org.opencontainers.image.revision": "\x1b[2J"}},
-		"hooks":  {files: map[string]string{".git/hooks/post-checkout": "x", "a": "x"},
+		"hooks": {files: map[string]string{".git/hooks/post-checkout": "x", "a": "x"},
 			says: "warning: symbolic links, and what Git would take for its own, are left out: .git/hooks/post-checkout\n"},
 	} {
 		into := filepath.Join(t.TempDir(), "into")

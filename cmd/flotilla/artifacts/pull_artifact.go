@@ -41,7 +41,9 @@ files, 50 MiB. Symbolic links are left out, and so is what Git would take for it
 		Example: `  flotilla pull artifact oci://registry.example.com/acme/fleet:production -o deploy/
   flotilla pull artifact oci://registry.example.com/acme/fleet@sha256:… -o /tmp/fleet --creds "acme:$TOKEN"`,
 		Args: command.Exactly("URL"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
 	cmd.Flags().StringVarP(&o.into, "output", "o", "", "folder for the files; required")
 	_ = cmd.MarkFlagDirname("output")
