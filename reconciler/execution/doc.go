@@ -5,7 +5,7 @@
 // writes the members' objects, by server-side apply, and the whole status of the Works: the conditions
 // Applied and Dispatching, the reflected status and health of each manifest's object, and the hashes by
 // which a restart knows that nothing has changed. It removes the finalizer from Works that are being
-// deleted, once their objects are gone from the member or need not be waited for. It never touches a
+// deleted, once their objects are gone from the member or need not be waited for; one whose removal was recalled is ended by who recalled it. It never touches a
 // Work's spec.
 //
 // Every cluster has a worker with a queue of its own, so that a member that is slow

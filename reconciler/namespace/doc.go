@@ -6,5 +6,6 @@
 // those that are skipped by flag or that carry
 // namespace.karmada.io/skip-auto-propagation stay on the hub. It deletes no
 // Work but one that stands under a former name, and never writes to a member. A
-// Work that was to remove a namespace which has come back learns that it stays.
+// Work that was to remove a namespace which has come back learns that it stays, and is
+// ended for the next one once the execution loop has let go of it.
 package namespace

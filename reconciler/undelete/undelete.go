@@ -3,7 +3,7 @@
 // In go a Work that is being deleted, and the one that is to take its place; out comes the annotation
 // workv1alpha2.WantedAgainAnnotation on the former, by which the execution loop lets go of its object, and then its end. The annotation is
 // taken back where the object is not wanted after all: else it would stay in its cluster for ever. Which namespaces are wanted again is for their loop to say. The package
-// writes nothing else, and deletes nothing.
+// writes nothing else, and deletes no Work that the execution loop has not let go of.
 package undelete
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// Recaller annotates Works. All its fields have to be set; Keep and LetGo need Hub and Written alone.
+// Recaller annotates Works. All its fields have to be set; Keep, LetGo and End need Hub and Written alone.
 type Recaller struct {
 	Hub client.Writer
 	// Cluster returns a cluster, and false if there is none of the name.
@@ -134,14 +134,22 @@ func (r Recaller) Decide(ctx context.Context, binding client.ObjectKey, id strin
 
 // Blocked reports whether a Work is being deleted and has the condition DeletionBlocked, other than as it is recalled.
 func Blocked(w *workv1alpha1.Work) bool {
-	blocked := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
-	return !w.DeletionTimestamp.IsZero() && blocked != nil && blocked.Status == metav1.ConditionTrue && blocked.Reason != workv1alpha1.WorkWantedAgainReason
+	why := blockedBy(w)
+	return why != "" && why != workv1alpha1.WorkWantedAgainReason
 }
 
 // Released reports whether the removal of a Work is recalled, and the execution loop says that it removes nothing any more.
 func Released(w *workv1alpha1.Work) bool {
-	blocked := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
-	return staleremoval.Recalled(w) && blocked != nil && blocked.Status == metav1.ConditionTrue && blocked.Reason == workv1alpha1.WorkWantedAgainReason
+	return staleremoval.Recalled(w) && blockedBy(w) == workv1alpha1.WorkWantedAgainReason
+}
+
+// blockedBy is the reason of the condition DeletionBlocked of a Work that is being deleted; empty if it is not so.
+func blockedBy(w *workv1alpha1.Work) string {
+	c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	if w.DeletionTimestamp.IsZero() || c == nil || c.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return c.Reason
 }
 
 // pause is the time before it is looked again at a Work that is being deleted: it grows with the time that this takes.

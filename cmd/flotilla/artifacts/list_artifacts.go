@@ -108,7 +108,7 @@ func damaged(err error) bool {
 	return slices.ContainsFunc([]error{oci.ErrMalformed, oci.ErrDigest, oci.ErrTooLarge, oci.ErrStatus}, func(of error) bool { return errors.Is(err, of) })
 }
 
-// look reads what a tag leads to, and what that says of itself, if it is an artifact.
+// describe reads what a tag leads to, and what that says of itself, if it is an artifact.
 func (p *place) describe(ctx context.Context, tag string) (listed, error) {
 	out := listed{URL: p.url + ":" + tag, Tag: tag}
 	target, err := p.remote.Resolve(ctx, oci.Ref{Tag: tag})

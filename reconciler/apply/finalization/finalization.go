@@ -86,6 +86,9 @@ type end struct {
 	at      siblings.Artifact
 	may     inventory.Allowance
 	leaving siblings.Handover
+	ready   bool              // there is something to delete, and an account to do so
+	doomed  []inventory.Entry // what is there of it, and may be deleted
+	refusal *inventory.Refusal
 }
 
 // End deletes what the inventory of a Kustomization holds and nobody wants. Errors are of class loop.ClassWaiting while
@@ -93,32 +96,41 @@ type end struct {
 // from the control plane. What the account may not delete stays: a Kustomization can always be deleted, and nothing is
 // deleted with rights that its author lacks.
 func (r Remover) End(ctx context.Context, ks *kustomizev1.Kustomization, now time.Time) (Ending, error) {
-	e := &end{ks: ks, key: client.ObjectKeyFromObject(ks)}
-	e.Undecided = inventory.Undecided(ks.Status)
-	ready, err := r.observe(ctx, e)
-	if err != nil || !ready {
+	e, err := r.judge(ctx, ks)
+	if err != nil || !e.ready {
 		return e.Ending, err
-	}
-	doomed := applier.Prunable(e.owned, e.seen)
-	if err := r.split(ctx, e, doomed); err != nil {
-		return e.Ending, err
-	}
-	blocked := r.blocked(ctx, e, doomed)
-	if refusal := (*inventory.Refusal)(nil); blocked != nil && !errors.As(blocked, &refusal) {
-		return e.Ending, blocked
 	}
 	waits, err := r.prune(ctx, e, now)
 	if err != nil {
 		return e.Ending, err
 	}
-	if blocked != nil {
+	if e.refusal != nil {
 		e.Revision = e.at.Revision
-		return e.Ending, loop.Stalled(inventory.ReasonPruneBlocked, blocked)
+		return e.Ending, loop.Stalled(inventory.ReasonPruneBlocked, e.refusal)
 	}
 	if waits != "" {
 		return e.Ending, loop.Waiting(siblings.ReasonHandingOver, switchover.Pause, errors.New(waits))
 	}
 	return r.await(e, now)
+}
+
+// judge finds out what of a Kustomization would go, and whether the brake lets it. Errors are the control plane's: nothing may be deleted
+// then.
+func (r Remover) judge(ctx context.Context, ks *kustomizev1.Kustomization) (*end, error) {
+	e := &end{ks: ks, key: client.ObjectKeyFromObject(ks)}
+	e.Of, e.Undecided = ks, inventory.Undecided(ks.Status)
+	var err error
+	if e.ready, err = r.observe(ctx, e); err != nil || !e.ready {
+		return e, err
+	}
+	e.doomed = applier.Prunable(e.owned, e.seen)
+	if err := r.split(ctx, e, e.doomed); err != nil {
+		return e, err
+	}
+	if err := r.blocked(ctx, e, e.doomed); err != nil && !errors.As(err, &e.refusal) {
+		return e, err
+	}
+	return e, nil
 }
 
 // observe reads what is there, and finds out with whose rights it would be deleted. False means that there is nothing

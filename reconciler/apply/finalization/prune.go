@@ -69,7 +69,6 @@ func (r Remover) deleteRules(ctx context.Context, e *end, rules []inventory.Entr
 			return stay, err
 		}
 		versions = append(versions, switchover.Written(nil, other.gone(theirs), other.seen, false)...)
-		other.Of = other.ks
 		e.Along = append(e.Along, other.Ending)
 	}
 	return stay, switchover.Await(ctx, r.deps.Switches, versions)
@@ -99,22 +98,14 @@ func (r Remover) alongside(ctx context.Context, e *end, rules []inventory.Entry,
 	}
 	all := e.retired(rules)
 	for _, ks := range found.Going {
-		other := &end{ks: ks, key: client.ObjectKeyFromObject(ks)}
-		ready, err := r.observe(ctx, other)
+		other, err := r.judge(ctx, ks)
 		if err != nil {
 			return nil, "", err
 		}
-		if !ready || revisiongate.HandsOver(ks) {
+		if !other.ready || other.refusal != nil || revisiongate.HandsOver(ks) { // of the second, somebody has to allow it
 			continue
 		}
-		doomed := applier.Prunable(other.owned, other.seen)
-		if err := r.split(ctx, other, doomed); err != nil {
-			return nil, "", err
-		}
-		if refusal := (*inventory.Refusal)(nil); errors.As(r.blocked(ctx, other, doomed), &refusal) {
-			continue // somebody has to allow it
-		}
-		held, _ := switchover.Rules(doomed)
+		held, _ := switchover.Rules(other.doomed)
 		theirs, rest := switchover.Rules(other.due(now))
 		switch {
 		case len(held) == 0:
