@@ -230,50 +230,53 @@ func TestRead(t *testing.T) {
 	}
 	explain := ": flotilla explain deployment/web -n shop\n"
 	cases := map[string]struct {
-		edit func(*workv1alpha2.ResourceBinding)
-		want string
+		edit  func(*workv1alpha2.ResourceBinding)
+		after time.Duration
+		want  string
 	}{
-		"nothing is decided yet": {func(*workv1alpha2.ResourceBinding) {}, "Waits Deployment shop/web: east=2 -> \n"},
-		"it has left":            {gone, "Left Deployment shop/web: east -> west=2\n"},
+		"nothing is decided yet": {func(*workv1alpha2.ResourceBinding) {}, 0, "Waits Deployment shop/web: east=2 -> \n"},
+		"it has left":            {gone, 0, "Left Deployment shop/web: east -> west=2\n"},
 		"its copy is there still": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east"}}
-		}, "Leaves Deployment shop/web: east -> west=2 (the old copy goes)\n"},
+		}, 0, "Leaves Deployment shop/web: east -> west=2 (the old copy goes)\n"},
 		"its copy is there for others that need it": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east"}}
 			b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}}
-		}, "Left Deployment shop/web: east -> west=2\n"},
+		}, 0, "Left Deployment shop/web: east -> west=2\n"},
 		"its copy is kept for what is not healthy": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east"}}
-		}, "Leaves Deployment shop/web: east -> west=2 (kept until west is healthy): see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp + "\n"},
+		}, 0, "Leaves Deployment shop/web: east -> west=2 (kept until west is healthy): see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp + "\n"},
 		"its kind is another's, too": {func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Resource.APIVersion = "example.com/v1"
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSchedulerError, Message: "too much", At: metav1.NewTime(noon.Add(time.Second))})
-		}, "Refused Deployment shop/web: east=2 ->  (too much): flotilla explain deployment.example.com/web -n shop\n"},
+		}, 0, "Refused Deployment shop/web: east=2 ->  (too much): flotilla explain deployment.example.com/web -n shop\n"},
 		"it stays for another cause": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x", Clusters: []string{"east"}}})
-		}, "Waits Deployment shop/web: east=2 -> \n"},
+		}, 0, "Waits Deployment shop/web: east=2 -> \n"},
 		"another cluster's drain keeps nothing here": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Message: "It stays in north-east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): no other place: x", Clusters: []string{"north-east"}}})
-		}, "Waits Deployment shop/web: east=2 -> \n"},
+		}, 0, "Waits Deployment shop/web: east=2 -> \n"},
 		"its state cannot be read": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &unplaced.Stays{Message: "It stays in east: its state cannot be carried over: x.", Clusters: []string{"east"}}})
-		}, "Refused Deployment shop/web: east=2 ->  (It stays in east: its state cannot be carried over: x)" + explain},
-		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
-		"it was refused before that": {refused(noon.Add(-time.Second)), "Waits Deployment shop/web: east=2 -> \n"},
+		}, 0, "Refused Deployment shop/web: east=2 ->  (It stays in east: its state cannot be carried over: x)" + explain},
+		"it is refused elsewhere": {refused(noon.Add(time.Second)), 0, "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+		"it was refused in the second in which the drain began, maybe before that":           {refused(noon), 4 * time.Second, "Waits Deployment shop/web: east=2 -> \n"},
+		"it was refused in the second in which the drain began, and nothing else is decided": {refused(noon), 5 * time.Second, "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+		"it was refused before that": {refused(noon.Add(-time.Second)), 0, "Waits Deployment shop/web: east=2 -> \n"},
 		"its move is refused by a quota that refused more before": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "too much", At: metav1.NewTime(noon.Add(-time.Hour)), Stays: &unplaced.Stays{Message: "It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): its move is refused: too much", Clusters: []string{"east"}}})
-		}, "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+		}, 0, "Refused Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"its old copy is kept for ever": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", SuppressDeletion: ptr.To(true)}}
-		}, "Stays Deployment shop/web: east -> west=2 (somebody wants the old copy to be kept): " + giveUp + "\n"},
+		}, 0, "Stays Deployment shop/web: east -> west=2 (somebody wants the old copy to be kept): " + giveUp + "\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			row, concerned := drain.RowOf(running("web", 2, divided(), tc.edit), east, noon)
+			row, concerned := drain.RowOf(running("web", 2, divided(), tc.edit), east, noon.Add(tc.after))
 			if diff := cmp.Diff(tc.want, text([]drain.Row{row})); diff != "" || !concerned {
 				t.Errorf("%t (-want +got):\n%s", concerned, diff)
 			}

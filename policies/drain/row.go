@@ -210,7 +210,7 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 	case stays(record, cluster.Name):
 		r.State, r.Why = Refused, reasonOf(record)
 		r.Next = r.remedy(record, b)
-	case record.Reason != "" && !record.Succeeded() && since(record, cluster):
+	case record.Reason != "" && !record.Succeeded() && since(record, cluster, now):
 		r.State, r.Why = Refused, strings.TrimSuffix(record.Message, ".")
 		r.Next = r.remedy(record, b)
 	}
@@ -264,11 +264,15 @@ const (
 	noneFits = " clusters are available: "
 )
 
-// since reports whether a decision is not older than the drain.
-func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {
+// unsettled is for how long a decision of the second in which a drain began may be one that knew nothing of it: times are kept in
+// seconds.
+const unsettled = 5 * time.Second
+
+// since reports whether a decision was made while the cluster was drained.
+func since(record placement.Record, cluster *clusterv1alpha1.Cluster, now time.Time) bool {
 	for i := range cluster.Spec.Taints {
 		if t := &cluster.Spec.Taints[i]; t.Key == clusterv1alpha1.TaintClusterDrain && t.TimeAdded != nil {
-			return !record.At.Before(t.TimeAdded)
+			return record.At.After(t.TimeAdded.Time) || record.At.Equal(t.TimeAdded) && now.Sub(t.TimeAdded.Time) >= unsettled
 		}
 	}
 	return true
