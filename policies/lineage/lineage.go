@@ -28,6 +28,9 @@ const (
 	Behind
 	// Aside is for neither.
 	Aside
+	// Beside is for a higher version than the earlier one, of a history that does not have that: a release that was made on
+	// a branch of its own looks so, and so does one of somebody who rewrote the history.
+	Beside
 )
 
 // Reasons of conditions and Events.
@@ -60,10 +63,15 @@ func (r Relation) Text(before string) string {
 		return "the history was moved back, and does not contain " + before
 	case Aside:
 		return "the history was rewritten, and does not contain " + before
+	case Beside:
+		return "it is a higher version, of a history that does not contain " + before
 	default:
 		return "it is not known whether its history contains " + before
 	}
 }
+
+// Tells reports whether the relation is worth a warning where nobody asked to be asked: it goes back, or is no continuation.
+func (r Relation) Tells() bool { return r == Behind || r == Aside }
 
 // Holds reports whether a repository keeps its artifact rather than take a commit
 // that is not known to follow.

@@ -15,6 +15,7 @@ func TestRelations(t *testing.T) {
 		lineage.Ahead:   {"", ""},
 		lineage.Behind:  {"HistoryRewritten", "the history was moved back, and does not contain main@sha1:1"},
 		lineage.Aside:   {"HistoryRewritten", "the history was rewritten, and does not contain main@sha1:1"},
+		lineage.Beside:  {"HistoryRewritten", "it is a higher version, of a history that does not contain main@sha1:1"},
 		lineage.Unknown: {"HistoryUnknown", "it is not known whether its history contains main@sha1:1"},
 	} {
 		if got := [2]string{relation.Reason(), relation.Text("main@sha1:1")}; got != want {

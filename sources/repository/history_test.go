@@ -113,6 +113,89 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryOfVersions walks through the tags that a range leads to.
+func TestHistoryOfVersions(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	refer := func(semver string) {
+		b.update(func(o *sourcev1.GitRepository) { o.Spec.Reference = &sourcev1.GitRepositoryRef{SemVer: semver} })
+	}
+	release := func(name string) func() {
+		return func() {
+			b.run("commit", "--quiet", "--allow-empty", "-m", name)
+			b.run("tag", name)
+			b.run("push", "--quiet", "origin", name)
+		}
+	}
+	withdraw := func(name string) func() { return func() { b.run("push", "--quiet", "origin", ":"+name) } }
+	orphan := func(name string) func() {
+		return func() {
+			b.run("checkout", "--quiet", "--orphan", "orphan-"+name)
+			release(name)()
+		}
+	}
+	annotate := func(value string) func() {
+		return func() {
+			b.update(func(o *sourcev1.GitRepository) {
+				o.Annotations = map[string]string{"gitops.flotilla.io/rollback-protection": value}
+			})
+		}
+	}
+	const next = "; push a higher version that does, or remove the annotation gitops.flotilla.io/rollback-protection to take it"
+	b.commit("one", map[string]string{"a.yaml": "a: 1"})
+	release("v1.0.0")()
+	b.create(func(o *sourcev1.GitRepository) { o.Spec.Reference = &sourcev1.GitRepositoryRef{SemVer: "1.x"} })
+	for _, step := range []struct {
+		what   string
+		change func()
+		takes  string // the tag
+		says   string // after the revision
+		events []string
+	}{
+		{"the first version", func() {}, "v1.0.0", "", []string{"Normal NewArtifact"}},
+		{"the next one", release("v1.1.0"), "v1.1.0", "", []string{"Normal NewArtifact"}},
+		{"the newest is deleted", withdraw("v1.1.0"), "v1.0.0", ": the history was moved back, and does not contain v1.1.0@sha1:BEFORE", []string{"Normal NewArtifact", "Warning HistoryRewritten"}},
+		{"one that follows", release("v1.2.0"), "v1.2.0", "", []string{"Normal NewArtifact"}},
+		{"one of another branch", func() {
+			b.run("checkout", "--quiet", "-b", "next", "v1.0.0")
+			release("v1.3.0")()
+		}, "v1.3.0", ": it is a higher version, of a history that does not contain v1.2.0@sha1:BEFORE", []string{"Normal NewArtifact"}},
+		{"held, and deleted", func() { annotate("hold")(); withdraw("v1.3.0")() }, "", "v1.2.0 is held back: the history was moved back, and does not contain v1.3.0@sha1:BEFORE" + next, []string{"Warning HistoryRewritten"}},
+		{"held, and one that follows", release("v1.4.0"), "v1.4.0", "", []string{"Normal NewArtifact"}},
+		{"held, and one without a history under a higher tag", orphan("v1.5.0"), "", "v1.5.0 is held back: it is a higher version, of a history that does not contain v1.4.0@sha1:BEFORE" + next, []string{"Warning HistoryRewritten"}},
+		{"held, and the range leads elsewhere", func() { refer("1.0.x") }, "v1.0.0", "", []string{"Normal NewArtifact"}},
+		{"held, and the range that was", func() { refer("1.x") }, "", "v1.5.0 is held back: it is a higher version, of a history that does not contain v1.0.0@sha1:BEFORE" + next, []string{"Warning HistoryRewritten"}},
+		{"held no more", annotate(""), "v1.5.0", ": it is a higher version, of a history that does not contain v1.0.0@sha1:BEFORE", []string{"Normal NewArtifact"}},
+	} {
+		t.Run(step.what, func(t *testing.T) {
+			was := b.object().Status.Artifact
+			step.change()
+			if _, err, _, events := b.reconcile(); err != nil {
+				t.Fatal(err)
+			} else if diff := cmp.Diff(step.events, kinds(events)); diff != "" {
+				t.Errorf("events (-want +got):\n%s\n%q", diff, events)
+			}
+			revision := func(tag string) string { return tag + "@sha1:" + b.run("rev-parse", tag+"^{commit}") }
+			var want, taken string
+			if tag, text, held := strings.Cut(step.says, " is held back"); held {
+				want, taken = revision(tag)+" is held back"+text, was.Revision
+			} else {
+				taken = revision(step.takes)
+				want = "stored artifact for revision '" + taken + "'" + step.says
+			}
+			if was != nil {
+				want = strings.ReplaceAll(want, "BEFORE", was.Revision[strings.Index(was.Revision, ":")+1:][:8])
+			}
+			object := b.object()
+			if got := apimeta.FindStatusCondition(object.Status.Conditions, meta.ReadyCondition).Message; got != want || object.Status.Artifact.Revision != taken {
+				t.Errorf("Ready says %q\nwant %q; the artifact is of %s", got, want, object.Status.Artifact.Revision)
+			}
+			if _, _, writes, events := b.reconcile(); writes != 0 || len(events) != 0 {
+				t.Errorf("the next run wrote %d times, with the Events %q", writes, events)
+			}
+		})
+	}
+}
+
 // said returns the commit that the artifact does not follow.
 func (b *bench) said() string {
 	b.t.Helper()

@@ -157,8 +157,8 @@ func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepositor
 	case was != nil && was.Status == metav1.ConditionFalse:
 		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, fetching.WorksAgain(s.object, s.object.Status.Artifact))
 	}
-	if failure == nil && s.artifact != nil && s.history.reason == lineage.ReasonRewritten {
-		r.events.Event(s.object, corev1.EventTypeWarning, s.history.reason, s.commit.Revision().Short()+": "+s.history.text)
+	if failure == nil && s.artifact != nil && s.history.warns {
+		r.events.Event(s.object, corev1.EventTypeWarning, lineage.ReasonRewritten, s.commit.Revision().Short()+": "+s.history.text)
 	}
 }
 
