@@ -10,19 +10,14 @@ import (
 
 // Asks returns the clusters of which Decide counts what fits there, sorted by name: those
 // that the placement selects. There are none where nothing is due, and where capacity does not
-// matter: where it is not divided by room, only what has to leave a cluster counts any.
+// matter: where it is not divided by room, only what has to leave a cluster, or returns to one, counts any.
 func Asks(b workv1alpha2.Binding, in Situation, opts Options) []string {
 	s := stateOf(b)
 	if !Mine(b, opts.SchedulerName) || amountOf(s.spec) == 0 {
 		return nil
 	}
-	if !CapacityMatters(s.spec) {
-		if forbidden, _ := barred(&s, in, opts); len(targetsIn(s.spec.Clusters, forbidden)) == 0 {
-			return nil
-		}
-		return in.Clusters.meant(s.request(in.Peers))
-	}
-	if _, due := s.due(in.Clusters); !due && s.record.Stays == nil {
+	_, due := s.due(in.Clusters)
+	if !CapacityMatters(s.spec) || !due && s.record.Stays == nil {
 		forbidden, _ := barred(&s, in, opts)
 		s.back = failover.BackTo(s.record.Left, in.Clusters, s.spec, forbidden, movesOf(s.record), in.Now)
 		if len(targetsIn(s.spec.Clusters, forbidden)) == 0 && len(s.back.Stable) == 0 {

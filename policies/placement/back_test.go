@@ -13,6 +13,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
@@ -166,6 +167,68 @@ func TestFailBack(t *testing.T) {
 	}
 }
 
+// TestFailBackWithinRoom: what returns takes nothing off others for what finds no place where it came from, and is not tried again.
+func TestFailBackWithinRoom(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	fixed := policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, &policyv1alpha1.ClusterPreferences{StaticWeightList: weights("a:1 b:2")})}
+	for name, tc := range map[string]struct {
+		placement policyv1alpha1.Placement
+		was, mid  string
+		room      map[string]int32 // what fits besides, by the nodes
+		kept      bool             // the old copy is still there
+		want      string
+	}{
+		"by fixed weights, and its nodes are cordoned":      {fixed, "a:2 b:4", "a:6", map[string]int32{"a": 9, "b": 0}, false, "a:6"},
+		"by fixed weights, and there is room for some":      {fixed, "a:2 b:4", "a:6", map[string]int32{"a": 9, "b": 3}, false, "a:6"},
+		"by fixed weights, and there is room":               {fixed, "a:2 b:4", "a:6", map[string]int32{"a": 0, "b": 4}, false, "a:2 b:4"},
+		"by fixed weights, and its old copy takes the room": {fixed, "a:2 b:4", "a:6", map[string]int32{"a": 0, "b": 0}, true, "a:2 b:4"},
+		"as a whole, and its nodes are cordoned":            {oneOf(), "b:2", "a:2", map[string]int32{"a": 9, "b": 0}, false, "a:2"},
+		"as a whole, and there is room":                     {oneOf(), "b:2", "a:2", map[string]int32{"a": 9, "b": 2}, false, "b:2"},
+		"as a whole, and its old copy takes the room":       {oneOf(), "b:2", "a:2", map[string]int32{"a": 9, "b": 0}, true, "b:2"},
+		"by room, and its nodes are cordoned":               {policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight()}, "a:2 b:2", "a:4", map[string]int32{"a": 9, "b": 0}, false, "a:4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var replicas int32
+			for _, target := range targets(tc.was) {
+				replicas += target.Replicas
+			}
+			b := placedOn(t, deployment(replicas, tc.placement), "a:9 b:9", tc.was, noon)
+			b.Spec.Failover = &policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](0)}
+			opts := placement.Options{Failover: failover.Rules{Taints: true}}
+			in := placement.Situation{Clusters: evictFleet("a:9 b:9", "b", noon), Now: noon.Add(time.Second)}
+			look := func(want string) {
+				t.Helper()
+				if d, changed := placement.Decide(b, in, opts); changed {
+					d.Put(b)
+				}
+				if got := spaced(b.Spec.Clusters); got != want {
+					t.Fatalf("it runs in %s, want %s", got, want)
+				}
+				if d, again := placement.Decide(b, in, opts); again {
+					t.Fatalf("it is decided twice: %+v", d)
+				}
+			}
+			look(tc.mid)
+			if !tc.kept {
+				b.Spec.GracefulEvictionTasks = nil
+			}
+			in.Clusters, in.Now, in.Estimates = evictFleet("a:9 b:9", "", noon), noon.Add(time.Minute), map[string]estimate.Answer{}
+			for cluster, fits := range tc.room {
+				in.Estimates[cluster] = estimate.Answer{Fits: fits}
+			}
+			if diff := cmp.Diff([]string{"a", "b"}, placement.Asks(b, in, opts)); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			look(tc.want)
+			in.Estimates, in.Now = map[string]estimate.Answer{"a": {Fits: 9}, "b": {Fits: 9}}, noon.Add(time.Hour)
+			look(tc.want)
+			if record, _ := placement.RecordOf(b); len(record.Left) > 0 || !record.Succeeded() {
+				t.Errorf("it is to return still: %v, %s", record.Left, record.Message)
+			}
+		})
+	}
+}
+
 // TestARebalanceAfterADrain brings what runs in one cluster back to the one that was drained, although another
 // has more room, and it runs in a third.
 func TestARebalanceAfterADrain(t *testing.T) {
@@ -227,9 +290,9 @@ func TestEachShapeReturns(t *testing.T) {
 					if b.Spec.Failover = (&policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](0)}); drains {
 						b.Spec.Failover, tainted, opts = nil, "", placement.Options{}
 					}
-					decide := func(tainted, drained string, at time.Time, want string) {
+					decide := func(rooms, tainted, drained string, at time.Time, want string) {
 						t.Helper()
-						in := placement.Situation{Clusters: evictFleet(tc.rooms, tainted, noon), Now: at}
+						in := placement.Situation{Clusters: evictFleet(rooms, tainted, noon), Now: at}
 						if c, found := in.Clusters.Cluster(drained); found {
 							c.Spec.Taints = append(c.Spec.Taints, failover.DrainTaint())
 						}
@@ -244,14 +307,17 @@ func TestEachShapeReturns(t *testing.T) {
 					if drains {
 						drained = tc.off
 					}
-					decide(tainted, drained, noon.Add(time.Second), tc.mid)
+					decide(tc.rooms, tainted, drained, noon.Add(time.Second), tc.mid)
+					rooms := tc.rooms
 					if left {
 						b.Spec.GracefulEvictionTasks = nil
+					} else {
+						rooms = less(tc.rooms, tc.was, tc.off)
 					}
 					if drains {
 						b.Spec.RescheduleTriggeredAt = ptr.To(metav1.NewTime(noon.Add(time.Minute)))
 					}
-					decide("", "", noon.Add(time.Minute), tc.back)
+					decide(rooms, "", "", noon.Add(time.Minute), tc.back)
 					if record, _ := placement.RecordOf(b); len(record.Drained)+len(record.Left) > 0 {
 						t.Errorf("it is back, and noted as away: %v %v", record.Drained, record.Left)
 					}
@@ -259,6 +325,19 @@ func TestEachShapeReturns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// less is rooms while what was in a cluster still takes some of it.
+func less(rooms, was, cluster string) string {
+	out := targets(rooms)
+	for i := range out {
+		for _, t := range targets(was) {
+			if out[i].Name == cluster && t.Name == cluster {
+				out[i].Replicas -= t.Replicas
+			}
+		}
+	}
+	return spaced(out)
 }
 
 // weights is a table of static weights.

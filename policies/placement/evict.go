@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 	"github.com/flotilla-io/flotilla/policies/placement/unplaced"
 )
 
@@ -90,6 +91,13 @@ type placing struct {
 // moves off as many of them as have a replacement, and stays in the others: the last copy is
 // not taken for want of a better place. Due says that a decision is due without them, too.
 func (p *placing) decide(due bool, evicted []string) Decision {
+	if len(p.back.Stable) > 0 && !p.rebalances() {
+		if d := homeward(p); d.Err == nil {
+			return p.finish(d, evicted)
+		}
+		stayAway(p)
+		_, due = p.due(p.in.Clusters)
+	}
 	if !due && len(evicted) == 0 {
 		return p.finish(p.keep(), nil)
 	}
@@ -129,6 +137,17 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	}
 	d.Record.Stays = unplaced.In(without(evicted, moved), all, refused)
 	return p.finish(d, moved)
+}
+
+// homeward decides with the clusters preferred that are well again, within what each has room for: nothing is taken off others for what
+// would find no place.
+func homeward(p *placing) Decision {
+	p.returns, p.full, p.within = p.recovered(), lostAmong(p.spec.Clusters, p.in.Clusters), true
+	d := anywhere(p, p.barred)
+	if p.within = false; d.Err != nil {
+		p.returns, p.full = nil, nil
+	}
+	return d
 }
 
 // move decides with these clusters barred, of which some are left now: within what others have room for, else as the placement says, as
@@ -193,6 +212,12 @@ func (p *placing) recovered() map[string]bool {
 	return out
 }
 
+// stayAway has the binding no longer return to the clusters that are well again.
+func stayAway(p *placing) {
+	p.back.Left = slices.DeleteFunc(slices.Clone(p.back.Left), func(l failover.Left) bool { return slices.Contains(p.back.Stable, l.Cluster) })
+	p.back.Stable = nil
+}
+
 // over reports whether the cause of a task is over. That is not known of other components' tasks.
 func (p *placing) over(task *workv1alpha2.GracefulEvictionTask) bool {
 	if _, bars := p.barred[task.FromCluster]; bars {
@@ -218,7 +243,7 @@ func (p *placing) try(barred failover.Due) Decision {
 	req.WithinRoom = p.within
 	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
-	d.Record.Plugins = p.opts.own()
+	d.Record.Plugins = plugins.Own(p.opts.Plugins)
 	if err != nil {
 		p.stay(&d, p.in.Clusters)
 	}

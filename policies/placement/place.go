@@ -213,7 +213,7 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 		case slices.Contains(a.req.Full, c.Name):
 			c.Capacity = 0
 		case matters:
-			c.Capacity = int64(a.fits(c.Cluster, need))
+			c.Capacity = int64(a.fits(c.Cluster, need)) + room.Held(spec, c.Name, a.req.Returns)
 		}
 		c.Tier = tierOf(ask, c.Cluster)
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
@@ -29,4 +31,17 @@ func Exceeded(chosen []framework.Candidate, targets []workv1alpha2.TargetCluster
 		}
 	}
 	return nil
+}
+
+// Held returns how many units an old copy still takes in a cluster that is returned to, by its eviction task: those are there to be had.
+func Held(spec *workv1alpha2.ResourceBindingSpec, cluster string, returns map[string]bool) int64 {
+	if !returns[cluster] {
+		return 0
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster {
+			return int64(ptr.Deref(task.Replicas, 0))
+		}
+	}
+	return 0
 }
