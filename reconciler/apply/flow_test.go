@@ -344,6 +344,9 @@ spec:
 		crd := w.object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets."+group)
 		return crd == nil || crd.GetDeletionTimestamp() != nil, "still there"
 	})
+	w.until("the override, which is for all of the control plane that other tests share, is gone, too", func() (bool, string) {
+		return w.object("policy.karmada.io/v1alpha1", "ClusterOverridePolicy", "", own) == nil, "still there"
+	})
 }
 
 func TestDependencies(t *testing.T) {
