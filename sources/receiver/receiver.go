@@ -114,7 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	s := &state{object: &object}
-	next, err := loop.Run(ctx, s, r.compile, r.authenticate, r.listen, r.look, r.open)
+	next, err := loop.Run(ctx, s, r.compile, r.reach, r.authenticate, r.listen, r.look, r.open)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}

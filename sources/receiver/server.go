@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/expression"
@@ -234,6 +235,10 @@ func (s *server) refusal(ctx context.Context, object *notificationv1.Receiver, o
 		why := s.opts.Clean(object, err).Error()
 		ctrl.LoggerFrom(ctx).Info("A webhook was refused", "receiver", of.key, "reason", why)
 		return answer{http.StatusUnauthorized, why}
+	}
+	if errors.Is(err, egress.ErrNotAllowed) && !egress.IsAbsent(err) { // it leads elsewhere since its Receiver was looked at
+		_ = s.failed(ctx, object, of, err)
+		return answer{http.StatusForbidden, "the issuer of the token is where the control plane does not connect to"}
 	}
 	return *s.failed(ctx, object, of, err)
 }

@@ -12,12 +12,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/receiver"
@@ -149,12 +153,31 @@ func TestAnIssuerThatMayNotBeReached(t *testing.T) {
 		r.Spec.OIDCProviders = []notificationv1.OIDCProvider{{IssuerURL: inner.URL, Validations: []notificationv1.OIDCValidation{{Expression: "true", Message: "x"}}}}
 	})
 	b := newBench(t, receiver.Options{}, object, repository("shop", "app", "main"))
-	path := b.reconcile().Status.WebhookPath
-	got := b.send(http.MethodPost, path, "{}", "Authorization", "Bearer "+inner.token(map[string]any{"iss": inner.URL}, nil))
-	if want := "500 the control plane cannot look at it now: send it again"; got != want {
+	ready := apimeta.FindStatusCondition(b.reconcile().Status.Conditions, meta.ReadyCondition)
+	want := notificationv1.ValidationFailedReason + " spec.oidcProviders[0].issuerURL: address not allowed: 127.0.0.1 leads to a loopback address; an administrator can allow that with flotillad serve --source-networks 127.0.0.0/8 (::1/128 for IPv6)"
+	if got := ready.Reason + " " + ready.Message; ready.Status != metav1.ConditionFalse || got != want {
+		t.Errorf("%s %s\nwant %s", ready.Status, got, want)
+	}
+	path := object.GetWebhookPath("")
+	if got, want := b.send(http.MethodPost, path, "{}", "Authorization", "Bearer "+inner.token(map[string]any{"iss": inner.URL}, nil)), "404"; !strings.HasPrefix(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if asked := inner.asked.Load(); asked != 0 {
 		t.Errorf("it was asked %d times", asked)
+	}
+}
+
+// TestKeysThatMayNotBeReached: an issuer that names keys where the control plane does not connect to has its tokens refused, and
+// nobody is told to send them again.
+func TestKeysThatMayNotBeReached(t *testing.T) {
+	address := serving(t, `{"issuer":"%s","jwks_uri":"http://169.254.169.254/keys?%s"}`, `{}`)
+	b := newBench(t, receiver.Options{Egress: loopback}, repository("shop", "app", "main"), hook(notificationv1.GenericOIDCReceiver, func(r *notificationv1.Receiver) {
+		r.Spec.SecretRef = nil
+		r.Spec.OIDCProviders = []notificationv1.OIDCProvider{{IssuerURL: address, Validations: []notificationv1.OIDCValidation{{Expression: "true", Message: "x"}}}}
+	}))
+	path := b.reconcile().Status.WebhookPath
+	token := newIssuer(t).token(map[string]any{"iss": address, "aud": "notification-controller", "exp": b.clock.Now().Add(time.Minute).Unix()}, nil)
+	if got, want := b.send(http.MethodPost, path, "{}", "Authorization", "Bearer "+token), "403 the issuer of the token is where the control plane does not connect to"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
