@@ -41,20 +41,41 @@ type Signature struct {
 type Signatures struct {
 	remote *Remote
 	digest string
+	unread string
 }
 
 // Signatures returns the signatures of the artifact of a digest; it asks for nothing yet.
-func (r *Remote) Signatures(digest string) Signatures { return Signatures{r, digest} }
+func (r *Remote) Signatures(digest string) *Signatures {
+	return &Signatures{remote: r, digest: digest}
+}
+
+// Unread says, to be added to another text, that there may be signatures that were not read; empty if all were.
+func (s *Signatures) Unread() string { return s.unread }
+
+// first returns as many as are read of what may be signatures. more says that not all that refers to the artifact was looked at.
+func (s *Signatures) first(all []Descriptor, more bool) []Descriptor {
+	switch {
+	case len(all) > maxSignatures:
+		s.many()
+	case more:
+		s.unread = fmt.Sprintf("; more than %d artifacts refer to it, and the others are not looked at", maxReferrers)
+	}
+	return all[:min(len(all), maxSignatures)]
+}
+
+func (s *Signatures) many() {
+	s.unread = fmt.Sprintf("; it has more than %d signatures, and the others are not read", maxSignatures)
+}
 
 // Bundles returns the bundles that refer to the artifact, as cosign 3 writes them: by the registry's list of what refers to it, or,
 // where it keeps none, by the tag that stands for one. Errors: those of Manifest, and ErrRef.
-func (s Signatures) Bundles(ctx context.Context) ([]Signature, error) {
+func (s *Signatures) Bundles(ctx context.Context) ([]Signature, error) {
 	return s.read(ctx, ofCosign().of(s))
 }
 
 // Envelopes returns the envelopes that refer to the artifact, as Notation writes them, found in the same way. Errors: those of
 // Manifest, and ErrRef.
-func (s Signatures) Envelopes(ctx context.Context) ([]Signature, error) {
+func (s *Signatures) Envelopes(ctx context.Context) ([]Signature, error) {
 	return s.read(ctx, ofNotation().of(s))
 }
 
@@ -76,7 +97,7 @@ func ofNotation() form {
 }
 
 // of returns how those of an artifact are read.
-func (f form) of(s Signatures) func(context.Context) ([]Signature, error) {
+func (f form) of(s *Signatures) func(context.Context) ([]Signature, error) {
 	return func(ctx context.Context) ([]Signature, error) { return s.referring(ctx, f) }
 }
 
@@ -87,9 +108,9 @@ func (f form) matches(mediaType string) bool {
 
 // Simple returns the signatures that cosign 2 writes: the layers of a manifest that has the digest as its tag. Errors: those of
 // Manifest, and ErrRef.
-func (s Signatures) Simple(ctx context.Context) ([]Signature, error) { return s.read(ctx, s.simple) }
+func (s *Signatures) Simple(ctx context.Context) ([]Signature, error) { return s.read(ctx, s.simple) }
 
-func (s Signatures) read(ctx context.Context, form func(context.Context) ([]Signature, error)) ([]Signature, error) {
+func (s *Signatures) read(ctx context.Context, form func(context.Context) ([]Signature, error)) ([]Signature, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.remote.opts.Timeout)
 	defer cancel()
 	if !digests.MatchString(s.digest) {
@@ -102,7 +123,7 @@ func (s Signatures) read(ctx context.Context, form func(context.Context) ([]Sign
 	return out, nil
 }
 
-func (s Signatures) referring(ctx context.Context, f form) ([]Signature, error) {
+func (s *Signatures) referring(ctx context.Context, f form) ([]Signature, error) {
 	all, err := s.referrers(ctx, f)
 	if err != nil {
 		return nil, err
@@ -139,7 +160,7 @@ func (s Signatures) referring(ctx context.Context, f form) ([]Signature, error) 
 }
 
 // content returns the bytes of a layer that may be a signature; nil for one that cannot be.
-func (s Signatures) content(ctx context.Context, layer Descriptor, limit int64) ([]byte, error) {
+func (s *Signatures) content(ctx context.Context, layer Descriptor, limit int64) ([]byte, error) {
 	if layer.check("a signature") != nil || layer.Size > limit {
 		return nil, nil
 	}
@@ -151,7 +172,7 @@ func (s Signatures) content(ctx context.Context, layer Descriptor, limit int64) 
 }
 
 // referrers returns the manifests of signatures that refer to the artifact.
-func (s Signatures) referrers(ctx context.Context, f form) ([]Descriptor, error) {
+func (s *Signatures) referrers(ctx context.Context, f form) ([]Descriptor, error) {
 	var out []Descriptor
 	seen := 0
 	for next := s.remote.Path("referrers", s.digest); next != nil; {
@@ -165,13 +186,13 @@ func (s Signatures) referrers(ctx context.Context, f form) ([]Descriptor, error)
 		}
 		out = append(out, f.among(page.Manifests)...)
 		if seen += len(page.Manifests); seen > maxReferrers || len(out) > maxSignatures || len(page.Manifests) == 0 {
-			break
+			return s.first(out, seen > maxReferrers), nil
 		}
 		if next, err = after(next, link); err != nil {
 			return nil, err
 		}
 	}
-	return out[:min(len(out), maxSignatures)], nil
+	return s.first(out, false), nil
 }
 
 // among returns those of some manifests that may be such signatures: those that say so, and those of which some registries say
@@ -183,10 +204,10 @@ func (f form) among(all []Descriptor) []Descriptor {
 }
 
 // tag is what the digest is as a tag.
-func (s Signatures) tag() string { return strings.Replace(s.digest, ":", "-", 1) }
+func (s *Signatures) tag() string { return strings.Replace(s.digest, ":", "-", 1) }
 
 // fallback reads the tag that stands for the list of what refers to the artifact.
-func (s Signatures) fallback(ctx context.Context, f form) ([]Descriptor, error) {
+func (s *Signatures) fallback(ctx context.Context, f form) ([]Descriptor, error) {
 	_, content, _, err := s.remote.manifest(ctx, s.tag())
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -199,10 +220,10 @@ func (s Signatures) fallback(ctx context.Context, f form) ([]Descriptor, error) 
 		return nil, fmt.Errorf("%w: the list of what refers to %s is no JSON that is understood", ErrMalformed, s.digest)
 	}
 	out := f.among(index.Manifests[:min(len(index.Manifests), maxReferrers)])
-	return out[:min(len(out), maxSignatures)], nil
+	return s.first(out, len(index.Manifests) > maxReferrers), nil
 }
 
-func (s Signatures) simple(ctx context.Context) ([]Signature, error) {
+func (s *Signatures) simple(ctx context.Context) ([]Signature, error) {
 	mediaType, content, _, err := s.remote.manifest(ctx, s.tag()+".sig")
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -220,6 +241,7 @@ func (s Signatures) simple(ctx context.Context) ([]Signature, error) {
 			continue
 		}
 		if len(out) == maxSignatures {
+			s.many()
 			break
 		}
 		content, err := s.content(ctx, layer, maxPayload)

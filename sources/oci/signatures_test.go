@@ -71,11 +71,23 @@ func TestBundles(t *testing.T) {
 		}
 		return out
 	}
+	unread := map[string]string{
+		"more than are read":      "; it has more than 32 signatures, and the others are not read",
+		"more than are looked at": "; more than 1000 artifacts refer to it, and the others are not looked at",
+	}
 	for name, tc := range map[string]struct {
 		push  func(f *fixture, tag string)
 		want  []string
 		fails error
 	}{
+		"more than are looked at": {func(f *fixture, tag string) {
+			other := f.referrer("application/spdx+json", bundleType, []byte("a list of parts"))
+			all := make([]map[string]any, 1001)
+			for i := range all {
+				all[i] = other
+			}
+			f.index(tag, append(all, f.referrer(bundleType, bundleType, []byte("one")))...)
+		}, nil, nil},
 		"nothing": {func(*fixture, string) {}, nil, nil},
 		"some, and what is none": {func(f *fixture, tag string) {
 			gone := map[string]any{"mediaType": manifestType, "artifactType": bundleType, "size": 1, "digest": sum([]byte("gone"))}
@@ -101,9 +113,13 @@ func TestBundles(t *testing.T) {
 			f := newFixture(t)
 			digest := f.push("latest", []byte("x"))
 			tc.push(f, tagOf(digest))
-			got, err := f.remote(oci.Login{}, oci.Options{}).Signatures(digest).Bundles(t.Context())
+			all := f.remote(oci.Login{}, oci.Options{}).Signatures(digest)
+			got, err := all.Bundles(t.Context())
 			if diff := cmp.Diff(tc.want, texts(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if want := unread[name]; all.Unread() != want {
+				t.Errorf("%q, want %q", all.Unread(), want)
 			}
 			var busy *oci.BusyError
 			if errors.As(tc.fails, &busy) && errors.As(err, &busy) {

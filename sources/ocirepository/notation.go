@@ -59,12 +59,13 @@ type notarised struct{ *notation.Trust }
 
 func (n notarised) signer(ctx context.Context, s *state) (provenance.ArtifactSignature, error) {
 	var none provenance.ArtifactSignature
-	all, err := s.remote.Signatures(s.target.Digest).Envelopes(ctx)
+	signatures := s.remote.Signatures(s.target.Digest)
+	all, err := signatures.Envelopes(ctx)
 	if err != nil {
 		return none, err
 	}
 	if len(all) == 0 {
-		return none, unverified{"it has no signature of Notation"}
+		return none, unverified{"it has no signature of Notation" + signatures.Unread()}
 	}
 	of, err := s.remote.Describe(ctx, s.target.Digest)
 	if err != nil {
@@ -80,7 +81,7 @@ func (n notarised) signer(ctx context.Context, s *state) (provenance.ArtifactSig
 		case !errors.Is(err, notation.ErrNotVerified):
 			return none, err
 		case first == nil:
-			first = unverified{notation.Why(err)}
+			first = unverified{notation.Why(err) + signatures.Unread()}
 		}
 	}
 	return none, first

@@ -153,9 +153,9 @@ func (c cosigned) signer(ctx context.Context, s *state) (provenance.ArtifactSign
 	}
 	switch {
 	case first == nil:
-		return none, unverified{"it has no signature of cosign"}
+		return none, unverified{"it has no signature of cosign" + signatures.Unread()}
 	case errors.Is(first, cosign.ErrNotVerified):
-		return none, unverified{cosign.Why(first)}
+		return none, unverified{cosign.Why(first) + signatures.Unread()}
 	}
 	return none, first
 }
