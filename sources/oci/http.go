@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -108,6 +109,8 @@ type registry struct {
 	// until and status are when, and why, it wants to be left alone.
 	until  time.Time
 	status int
+	// answered says that it has answered once, so that it speaks as it is spoken to.
+	answered bool
 }
 
 // do asks the registry for something.
@@ -163,6 +166,7 @@ func (r *registry) ask(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, r.fault(err)
 	}
+	r.answered = true
 	return resp, nil
 }
 
@@ -213,6 +217,8 @@ func (r *registry) fault(err error) error {
 		return fmt.Errorf("%w: the server does not speak TLS: %s is for such", ErrTLS, r.hints.Insecure)
 	case errors.As(found, &alert):
 		return fmt.Errorf("%w: %w", ErrTLS, alert)
+	case (errors.Is(found, egress.ErrEnded) || errors.Is(found, syscall.ECONNRESET)) && !r.answered && r.base.Scheme == "https":
+		return fmt.Errorf("%w; if the server does not speak TLS: %s is for such", found, r.hints.Insecure)
 	}
 	return found
 }

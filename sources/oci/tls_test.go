@@ -107,3 +107,34 @@ func TestServersThatAreNotWhoTheySay(t *testing.T) {
 		})
 	}
 }
+
+// TestAServerThatHangsUp: one that speaks no TLS may close the connection rather than answer; what is for such is named, until
+// it has answered once.
+func TestAServerThatHangsUp(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1024))
+			_ = conn.Close()
+		}
+	}()
+	for _, insecure := range []bool{false, true} {
+		remote, err := oci.NewRemote("oci://"+listener.Addr().String()+"/app", oci.Access{Insecure: insecure, Hints: oci.Hints{Insecure: "--insecure-registry"}}, oci.Options{Egress: reach})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = remote.Resolve(t.Context(), oci.Ref{})
+		if err == nil || strings.HasSuffix(err.Error(), "; if the server does not speak TLS: --insecure-registry is for such") == insecure {
+			t.Errorf("insecure %t: %v", insecure, err)
+		}
+		remote.Close()
+	}
+}
