@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/e2e/fleet"
@@ -73,6 +74,16 @@ func TestAnAgentThatWasAwayKeepsTheLastCopy(t *testing.T) {
 		return there(ctx, "solo", w.members["solo"])
 	}
 	both()
+	w.Eventually(t, time.Minute, "the agent has been there for longer than clocks may differ", func(ctx context.Context) error {
+		var c clusterv1alpha1.Cluster
+		if err := w.hub.Get(ctx, types.NamespacedName{Name: s.name}, &c); err != nil {
+			return err
+		}
+		if ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady); time.Since(ready.LastTransitionTime.Time) < 5*time.Second {
+			return fmt.Errorf("Ready is %+v", ready)
+		}
+		return nil
+	})
 	w.Apply(t, fmt.Sprintf(copies, "solo"))
 	w.Eventually(t, time.Minute, "it goes", gone)
 	if log, err := os.ReadFile(w.Hub.Log); err != nil || strings.Contains(string(log), answered) {
