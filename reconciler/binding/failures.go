@@ -134,8 +134,8 @@ func reasonOf(err error) string {
 	return cmp.Or(loop.As(err, "").Reason, workv1alpha2.EventReasonSyncWorkFailed)
 }
 
-// needsPerson reports whether err is unlikely to pass by itself.
+// needsPerson reports whether err is unlikely to pass by itself, or may be so for long.
 func needsPerson(err error) bool {
 	class := loop.As(err, "").Class
-	return class == loop.ClassStalled || interpreters.Failed(err) || class == loop.ClassRetry && bindings.IsRefused(err)
+	return class == loop.ClassStalled || errors.As(err, new(*former)) || interpreters.Failed(err) || class == loop.ClassRetry && bindings.IsRefused(err)
 }
