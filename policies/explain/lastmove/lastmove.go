@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -129,6 +130,10 @@ func Anew(record placement.Record, b workv1alpha2.Binding, clusters []*clusterv1
 			if spec.Placement != nil && len(spec.Placement.ClusterAffinities) > 1 {
 				continue
 			}
+			if record.Reason != "" && !record.Succeeded() && isBack(cluster, clusters) {
+				out = append(out, "to "+cluster+", which is back, once that is not refused any more: "+strings.TrimSuffix(record.Message, "."))
+				continue
+			}
 			out = append(out, "to "+cluster+" once that is back, without the taint, as it runs in each cluster that fits")
 			continue
 		}
@@ -140,4 +145,11 @@ func Anew(record placement.Record, b workv1alpha2.Binding, clusters []*clusterv1
 		out = append(out, "not by itself to "+cluster+": once that is back, without the taint, flotilla rebalance "+template+" has it placed anew, by what counts then")
 	}
 	return out
+}
+
+// isBack reports whether a cluster is heard of, and has no taint that moves what is there.
+func isBack(name string, clusters []*clusterv1alpha1.Cluster) bool {
+	return slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool {
+		return c.Name == name && !failover.Away(c) && !slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
+	})
 }

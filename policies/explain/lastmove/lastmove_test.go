@@ -140,10 +140,12 @@ func TestAnew(t *testing.T) {
 		record placement.Record
 		want   []string
 	}{
-		"it is divided":                          {divided, record, []string{"not by itself to west: once that is back, without the taint, flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}},
-		"its policy says when":                   {returns, record, nil},
-		"it never moved":                         {divided, placement.Record{}, nil},
-		"it runs everywhere":                     {everywhere, record, []string{"to west once that is back, without the taint, as it runs in each cluster that fits"}},
+		"it is divided":        {divided, record, []string{"not by itself to west: once that is back, without the taint, flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}},
+		"its policy says when": {returns, record, nil},
+		"it never moved":       {divided, placement.Record{}, nil},
+		"it runs everywhere":   {everywhere, record, []string{"to west once that is back, without the taint, as it runs in each cluster that fits"}},
+		"it is refused there": {everywhere, placement.Record{LastMove: record.LastMove, Rules: record.Rules, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota shop/team is exceeded."},
+			[]string{"to west, which is back, once that is not refused any more: quota shop/team is exceeded"}},
 		"another affinity may be in force":       {ordered, record, nil},
 		"it does not become healthy where it is": {unhealthy, record, []string{"to west at 12:10:00 UTC, unless it is healthy where it is by then"}},
 		"it may not become healthy where it is":  {one, record, []string{"to west once that is back, without the taint, if it does not become healthy where it is; else not by itself: then flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}},
