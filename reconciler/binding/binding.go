@@ -174,7 +174,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s := state{key: req.NamespacedName}
 	end := r.counts.Begin()
 	next, err := loop.Run(ctx, &s, r.reader.readBinding, r.itself.useLastWrite, r.writer.finalize, r.reader.readTemplate, r.writer.claims.retain,
-		r.gate.ignoreStalePrune, r.writer.pruneClusters, r.suspendDispatching, r.gate.awaitRevision, r.writer.awaitFormer, r.renderer.render, r.writer.dispatch, r.itself.recordFaults, r.writer.endEvictions, r.writer.deleteStaleWorks)
+		r.gate.ignoreStalePrune, r.writer.pruneClusters, r.suspendDispatching, r.gate.awaitRevision, formerOf(r.writer), r.renderer.render, r.writer.dispatch, r.itself.recordFaults, r.writer.endEvictions, r.writer.deleteStaleWorks)
 	end("", s.failure(err))
 	r.reportFailures(&s, err)
 	return s.result(next, err)

@@ -26,17 +26,19 @@ func (f *former) Error() string {
 		strings.Join(f.clusters, ", "))
 }
 
-// awaitFormer is the phase that ends the pass while a template that must never run twice has nothing in any cluster, and another one, that
+// formerOf returns the phase awaitFormer of a writer.
+func formerOf(p writer) func(context.Context, *state) (loop.Next, error) {
+	return func(ctx context.Context, s *state) (loop.Next, error) { return awaitFormer(ctx, p, s) }
+}
+
+// awaitFormer ends the pass while a template that must never run twice has nothing in any cluster, and another one, that
 // was deleted, has a copy where this one is not placed, as in a cluster that is away. Such copies go as soon as they can.
-func (p writer) awaitFormer(ctx context.Context, s *state) (loop.Next, error) {
+func awaitFormer(ctx context.Context, p writer, s *state) (loop.Next, error) {
 	spec := s.binding.BindingSpec()
 	if !eviction.Directly(spec) || slices.ContainsFunc(s.works, func(w *workv1alpha1.Work) bool { return !p.written.Leaving(w) }) {
 		return loop.Next{}, nil
 	}
 	works, err := p.recalls.Leaving(ctx, s.key)
-	if err != nil {
-		return loop.Next{}, err
-	}
 	keeps, in := plan.Keeps(plan.SpecOf(s.binding)), []string{}
 	for _, w := range works {
 		name, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
@@ -50,8 +52,8 @@ func (p writer) awaitFormer(ctx context.Context, s *state) (loop.Next, error) {
 			in = append(in, name)
 		}
 	}
-	if len(in) == 0 {
-		return loop.Next{}, nil
+	if len(in) == 0 || err != nil {
+		return loop.Next{}, err
 	}
 	if _, err := p.recalls.Decide(ctx, s.key, "", keeps...); err != nil {
 		return loop.Next{}, err

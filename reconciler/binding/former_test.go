@@ -73,7 +73,7 @@ func TestAwaitFormer(t *testing.T) {
 			for _, c := range tc.there {
 				s.works = append(s.works, work(c))
 			}
-			_, err := p.awaitFormer(t.Context(), s)
+			_, err := awaitFormer(t.Context(), p, s)
 			if got := fmt.Sprint(err); err == nil && tc.want != "" || err != nil && got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
