@@ -117,8 +117,8 @@ func proxyRefusal(code int) error {
 	return fmt.Errorf("%w (HTTP %d)", ErrProxyRefuses, code)
 }
 
-// hostPort returns host and port of a URL.
-func hostPort(u *url.URL) string {
+// HostPort returns host and port of a URL, with the port of its scheme where it names none.
+func HostPort(u *url.URL) string {
 	port := u.Port()
 	switch {
 	case port != "":

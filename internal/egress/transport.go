@@ -74,7 +74,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.direct.RoundTrip(req)
 	}
 	if err == nil {
-		err = behind(req.Context(), t.way.Judge, hostPort(req.URL))
+		err = behind(req.Context(), t.way.Judge, HostPort(req.URL))
 	}
 	if err != nil {
 		if req.Body != nil {

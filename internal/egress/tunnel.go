@@ -63,7 +63,7 @@ func (d Dialer) socks(ctx context.Context, by *url.URL, address string) (net.Con
 		password, _ := by.User.Password()
 		auth = &proxy.Auth{User: by.User.Username(), Password: password}
 	}
-	client, err := proxy.SOCKS5("tcp", hostPort(by), auth, forward(d.DialContext))
+	client, err := proxy.SOCKS5("tcp", HostPort(by), auth, forward(d.DialContext))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (d Dialer) socks(ctx context.Context, by *url.URL, address string) (net.Con
 
 // dialProxyURL connects to an http or https proxy.
 func (d Dialer) dialProxyURL(ctx context.Context, by *url.URL, tenant bool) (net.Conn, error) {
-	conn, err := d.dialProxy(ctx, "tcp", hostPort(by), tenant)
+	conn, err := d.dialProxy(ctx, "tcp", HostPort(by), tenant)
 	if err != nil || by.Scheme != "https" {
 		return conn, err
 	}

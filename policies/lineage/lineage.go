@@ -70,8 +70,8 @@ func (r Relation) Text(before string) string {
 	}
 }
 
-// Tells reports whether the relation is worth a warning where nobody asked to be asked: it goes back, or is no continuation.
-func (r Relation) Tells() bool { return r == Behind || r == Aside }
+// Warns reports whether the relation is worth a Warning: it goes back, or rewrites what was.
+func (r Relation) Warns() bool { return r == Behind || r == Aside }
 
 // Holds reports whether a repository keeps its artifact rather than take a commit
 // that is not known to follow.

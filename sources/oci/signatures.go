@@ -186,7 +186,7 @@ func (s *Signatures) referrers(ctx context.Context, f form) ([]Descriptor, error
 		}
 		out = append(out, f.among(page.Manifests)...)
 		if seen += len(page.Manifests); seen > maxReferrers || len(out) > maxSignatures || len(page.Manifests) == 0 {
-			return s.first(out, seen > maxReferrers), nil
+			return s.first(out, seen > maxReferrers && link != ""), nil
 		}
 		if next, err = after(next, link); err != nil {
 			return nil, err

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -29,7 +32,7 @@ func (r *Reconciler) follow(ctx context.Context, s *state) (loop.Next, error) {
 	holds := lineage.HoldsIn(s.object.Annotations)
 	// What a person has changed since is meant; one who wants to be asked is asked.
 	changed := s.object.Status.ObservedGeneration != s.object.Generation && !holds
-	if err != nil || changed || was.Tag != s.target.Tag && (ref == nil || ref.SemVer == "") {
+	if err != nil || changed || was.Tag != s.target.Tag && !ranged(ref, was.Tag, s.target.Tag) {
 		return loop.Next{}, nil
 	}
 	manifest, err := s.remote.Manifest(ctx, s.target.Digest)
@@ -50,6 +53,17 @@ func (r *Reconciler) follow(ctx context.Context, s *state) (loop.Next, error) {
 	why := fmt.Sprintf("%s; push a newer one, or remove the annotation %s to take it", text, gitopsv1alpha1.RollbackProtectionAnnotation)
 	held := lineage.Refused{Revision: s.target.Revision(), Why: why}
 	return loop.Next{}, loop.Waiting(relation.Reason(), s.interval, errors.New(held.Message()))
+}
+
+// ranged reports whether a range of versions has led to both tags. A filter of tags that the earlier one does not pass is another range.
+func ranged(ref *sourcev1.OCIRepositoryRef, was, is string) bool {
+	if ref == nil || ref.SemVer == "" {
+		return false
+	}
+	if filter, err := regexp.Compile(ref.SemverFilter); err != nil || !filter.MatchString(was) {
+		return false
+	}
+	return lineage.Versions{Range: ref.SemVer, Was: was, Is: is}.Comparable()
 }
 
 // read is a manifest that was read.

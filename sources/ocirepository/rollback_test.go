@@ -1,6 +1,7 @@
 package ocirepository_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -23,6 +24,19 @@ func TestATagThatMovesBack(t *testing.T) {
 			if _, err := b.registry.Push(t.Context(), "app", tag, map[string]string{"app.yaml": content}, about); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+	remove := func(tag string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, b.server.URL+"/v2/app/manifests/"+tag, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != http.StatusAccepted {
+			t.Fatalf("delete %s: %s", tag, resp.Status)
 		}
 	}
 	annotate := func(value string) func() {
@@ -61,9 +75,13 @@ func TestATagThatMovesBack(t *testing.T) {
 		{"one that does not say when is, too", push("latest", "seven", ""), "False HistoryUnknown: latest@DIGEST is held back: it is not known whether it is newer than latest@DIGEST: only versions as tags, and the annotation org.opencontainers.image.created, tell" + newer, "five", []string{"Warning HistoryUnknown"}},
 		{"a newer one is taken", push("latest", "eight", "15:00"), "True Succeeded: stored artifact for digest 'latest@DIGEST'", "eight", []string{"Normal NewArtifact"}},
 		{"another tag is what somebody asks for", func() { push("v1.10.0", "nine", "10:00")(); refer(&sourcev1.OCIRepositoryRef{Tag: "v1.10.0"})() }, "True Succeeded: stored artifact for digest 'v1.10.0@DIGEST'", "nine", []string{"Normal NewArtifact"}},
-		{"a range with a lower version", func() { push("v1.9.0", "ten", "16:00")(); refer(&sourcev1.OCIRepositoryRef{SemVer: "<1.10"})() }, "False HistoryRewritten: v1.9.0@DIGEST is held back: it is of an older version than v1.10.0@DIGEST" + newer, "nine", []string{"Warning HistoryRewritten"}},
+		{"a range that the tag before is not in, too", func() { push("v1.9.0", "ten", "16:00")(); refer(&sourcev1.OCIRepositoryRef{SemVer: "<1.10"})() }, "True Succeeded: stored artifact for digest 'v1.9.0@DIGEST'", "ten", []string{"Normal NewArtifact"}},
 		{"a range with a higher version", func() { push("v1.11.0", "eleven", "09:00")(); refer(&sourcev1.OCIRepositoryRef{SemVer: "1.x"})() }, "True Succeeded: stored artifact for digest 'v1.11.0@DIGEST'", "eleven", []string{"Normal NewArtifact"}},
-		{"without the guard", func() { annotate("")(); refer(&sourcev1.OCIRepositoryRef{SemVer: "<1.10"})() }, "True Succeeded: stored artifact for digest 'v1.9.0@DIGEST'", "ten", []string{"Normal NewArtifact"}},
+		{"the newest of a range is deleted", func() { remove("v1.11.0") }, "False HistoryRewritten: v1.10.0@DIGEST is held back: it is of an older version than v1.11.0@DIGEST" + newer, "eleven", []string{"Warning HistoryRewritten"}},
+		{"a filter that the version before does not pass", func() { refer(&sourcev1.OCIRepositoryRef{SemVer: "1.x", SemverFilter: "v1[.]9"})() }, "True Succeeded: stored artifact for digest 'v1.9.0@DIGEST'", "ten", []string{"Normal NewArtifact"}},
+		{"a tag that is no version", func() { refer(&sourcev1.OCIRepositoryRef{Tag: "latest"})() }, "True Succeeded: stored artifact for digest 'latest@DIGEST'", "eight", []string{"Normal NewArtifact"}},
+		{"a range after one that is none", func() { refer(&sourcev1.OCIRepositoryRef{SemVer: "1.x"})() }, "True Succeeded: stored artifact for digest 'v1.10.0@DIGEST'", "nine", []string{"Normal NewArtifact"}},
+		{"without the guard", func() { annotate("")(); remove("v1.10.0") }, "True Succeeded: stored artifact for digest 'v1.9.0@DIGEST': it is of an older version than v1.10.0@DIGEST", "ten", []string{"Normal NewArtifact", "Warning HistoryRewritten"}},
 	} {
 		b.events = nil
 		step.change()

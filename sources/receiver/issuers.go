@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"time"
 
@@ -24,29 +23,13 @@ func (r *Reconciler) reach(ctx context.Context, s *state) (loop.Next, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookup)
 	defer cancel()
 	for i, provider := range s.object.Spec.OIDCProviders {
-		at, err := hostPort(provider.IssuerURL)
-		if err != nil {
-			return loop.Next{}, loop.Stalled(notificationv1.ValidationFailedReason, fmt.Errorf("spec.oidcProviders[%d].issuerURL: %w", i, err))
+		at, err := url.Parse(provider.IssuerURL)
+		if err != nil || at.Hostname() == "" {
+			return loop.Next{}, loop.Stalled(notificationv1.ValidationFailedReason, fmt.Errorf("spec.oidcProviders[%d].issuerURL is no address: it begins with https://, and a host", i))
 		}
-		if _, err := r.opts.Egress.Resolve(ctx, at); errors.Is(err, egress.ErrNotAllowed) && !egress.IsAbsent(err) {
+		if _, err := r.opts.Egress.Resolve(ctx, egress.HostPort(at)); errors.Is(err, egress.ErrNotAllowed) && !egress.IsAbsent(err) {
 			return loop.Next{}, loop.Waiting(notificationv1.ValidationFailedReason, fetching.Awaited, fmt.Errorf("spec.oidcProviders[%d].issuerURL: %w", i, err))
 		}
 	}
 	return loop.Next{}, nil
-}
-
-// hostPort returns where an issuer is, as host:port.
-func hostPort(issuer string) (string, error) {
-	u, err := url.Parse(issuer)
-	if err != nil || u.Hostname() == "" {
-		return "", errors.New("it is no address: it begins with https://, and a host")
-	}
-	switch port := u.Port(); {
-	case port != "":
-		return net.JoinHostPort(u.Hostname(), port), nil
-	case u.Scheme == "https":
-		return net.JoinHostPort(u.Hostname(), "443"), nil
-	default:
-		return net.JoinHostPort(u.Hostname(), "80"), nil
-	}
 }

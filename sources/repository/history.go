@@ -47,7 +47,7 @@ func follow(ctx context.Context, s *state) (loop.Next, error) {
 	if ranged {
 		relation, next = versions.Relation(relation), "push a higher version that does"
 	}
-	s.history = finding{relation.Text(before.Short()), relation.Tells()}
+	s.history = finding{relation.Text(before.Short()), relation.Warns()}
 	if relation == lineage.Ahead || !holds {
 		return loop.Next{}, nil
 	}
