@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 )
 
 // oneOf is a placement in one cluster.
@@ -224,6 +225,40 @@ func TestFailBackWithinRoom(t *testing.T) {
 			look(tc.want)
 			if record, _ := placement.RecordOf(b); len(record.Left) > 0 || !record.Succeeded() {
 				t.Errorf("it is to return still: %v, %s", record.Left, record.Message)
+			}
+		})
+	}
+}
+
+// TestFailBackIsTriedAgain: what is kept from returning by anything but room is tried again once that is over.
+func TestFailBackIsTriedAgain(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, p := range map[string]policyv1alpha1.Placement{
+		"by fixed weights": {ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, &policyv1alpha1.ClusterPreferences{StaticWeightList: weights("a:1 b:1")})},
+		"as a whole":       oneOf(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := placedOn(t, deployment(2, p), "a:9 b:9", "b:2", noon)
+			b.Spec.Failover = &policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](0)}
+			look := func(tainted string, after time.Duration, opts placement.Options) string {
+				opts.Failover = failover.Rules{Taints: true}
+				if d, changed := placement.Decide(b, placement.Situation{Clusters: evictFleet("a:9 b:9", tainted, noon), Now: noon.Add(after)}, opts); changed {
+					d.Put(b)
+				}
+				b.Spec.GracefulEvictionTasks = nil
+				return spaced(b.Spec.Clusters)
+			}
+			if got := look("b", time.Second, placement.Options{}); got != "a:2" {
+				t.Fatalf("it was moved to %s", got)
+			}
+			if got := look("", time.Minute, placement.Options{Plugins: append(plugins.All(), picky{})}); got != "a:2" {
+				t.Fatalf("while no cluster is liked it runs in %s", got)
+			}
+			if record, _ := placement.RecordOf(b); len(record.Left) != 1 || record.Succeeded() {
+				t.Fatalf("it is to return no more: %v, %s", record.Left, record.Message)
+			}
+			if got := look("", time.Hour, placement.Options{}); !strings.Contains(got, "b:") {
+				t.Errorf("it stays in %s", got)
 			}
 		})
 	}

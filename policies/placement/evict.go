@@ -92,11 +92,13 @@ type placing struct {
 // not taken for want of a better place. Due says that a decision is due without them, too.
 func (p *placing) decide(due bool, evicted []string) Decision {
 	if len(p.back.Stable) > 0 && !p.rebalances() {
-		if d := homeward(p); d.Err == nil {
+		if d := homeward(p, true); d.Err == nil {
 			return p.finish(d, evicted)
 		}
-		stayAway(p)
-		_, due = p.due(p.in.Clusters)
+		if homeward(p, false).Err == nil { // room alone keeps it from there; all else may be over soon
+			stayAway(p)
+			_, due = p.due(p.in.Clusters)
+		}
 	}
 	if !due && len(evicted) == 0 {
 		return p.finish(p.keep(), nil)
@@ -139,12 +141,12 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	return p.finish(d, moved)
 }
 
-// homeward decides with the clusters preferred that are well again, within what each has room for: nothing is taken off others for what
+// homeward decides with the clusters preferred that are well again. Within what each has room for, nothing is taken off others for what
 // would find no place.
-func homeward(p *placing) Decision {
-	p.returns, p.full, p.within = p.recovered(), lostAmong(p.spec.Clusters, p.in.Clusters), true
+func homeward(p *placing, within bool) Decision {
+	p.returns, p.full, p.within = p.recovered(), lostAmong(p.spec.Clusters, p.in.Clusters), within
 	d := anywhere(p, p.barred)
-	if p.within = false; d.Err != nil {
+	if p.within = false; d.Err != nil || !within {
 		p.returns, p.full = nil, nil
 	}
 	return d
