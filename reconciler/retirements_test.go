@@ -11,9 +11,11 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 )
 
 // TestWhatIsMadeAndRetiredIsOfOneRevision has random revisions follow each other of which many make two Kustomizations at once, one
@@ -239,6 +241,53 @@ func TestAKustomizationIsRetiredWithItsRules(t *testing.T) {
 				t.Errorf("it took %v, as long as others are waited for", took)
 			}
 			if diff := cmp.Diff(sequences([]revision{{all: []string{from, to}}, tc.before, tc.after}), x.seen()); diff != "" {
+				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatARetiredOneHoldsIsNotCarriedElsewhere has a commit retire the Kustomization of a template, and have the template's policy, which
+// another one holds, name one more cluster: no commit has the template there, however long it stays as who made its Kustomization waits for
+// the health of others before it deletes that. The other one does not wait for it in turn.
+func TestWhatARetiredOneHoldsIsNotCarriedElsewhere(t *testing.T) {
+	m := withoutLoops(t)
+	for name, waits := range map[string]bool{"who made it waits for health": true, "who made it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			x := newExchange(m.in(t))
+			x.waits(waits)
+			x.unnamed = true // what is named is deleted at once
+			x.start(-1)
+			defer func() { x.check(x.stop()) }()
+			of := func(clusters []string, templates map[string]string, retired ...string) layout {
+				in := map[string]string{"all": "left", "t0": "left", "t1": "right"}
+				return layout{revision: revision{templates: templates, overrides: map[string]overrideOf{}, all: clusters}, in: in, retired: retired}
+			}
+			first := of([]string{from}, map[string]string{"t0": "r0", "t1": "r0"})
+			x.release(first)
+			x.everywhere(first.revision)
+			x.stand(first.kustomizations()...)
+			second := of([]string{from, to}, map[string]string{"t0": "r0"}, "right")
+			if waits { // else it may delete it at once
+				x.hold("root")
+			}
+			x.release(second)
+			x.eventually("left waits for right", func() error {
+				left := &kustomizev1.Kustomization{}
+				err := x.hub.Hub.Get(x.Context(), client.ObjectKey{Namespace: x.namespace, Name: first.kustomization("left")}, left)
+				if c := apimeta.FindStatusCondition(left.Status.Conditions, revisiongate.Condition); err == nil && waits && (c == nil || c.Reason != revisiongate.ReasonWritten) {
+					return fmt.Errorf("its conditions are %v", left.Status.Conditions)
+				}
+				return err
+			})
+			x.hold("")
+			begun := time.Now()
+			x.everywhere(second.revision)
+			x.stand(second.kustomizations()...)
+			if took := time.Since(begun); took > 25*time.Second {
+				t.Errorf("it took %v, as long as others are waited for", took)
+			}
+			if diff := cmp.Diff(sequences([]revision{{all: []string{from, to}}, first.revision, second.revision}), x.seen()); diff != "" {
 				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
 			}
 		})

@@ -187,7 +187,7 @@ func (w switcher) awaitGroup(ctx context.Context, s *state, last []inventory.Ent
 	if len(s.switchover.with) == 0 {
 		return nil
 	}
-	s.last.awaited.SetKustomizations(s.switchover.with)
+	s.last.awaited.SetKustomizations(w.groups.Deciding(ctx, s.switchover.with))
 	written, err := w.groups.Await(ctx, switchover.Wait{Of: s.ks, At: s.artifact(), With: s.switchover.with, Leaving: s.stale.Handover, Within: s.sees()})
 	if s.switchover.waits = err != nil; err != nil {
 		return err

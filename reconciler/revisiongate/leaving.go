@@ -84,7 +84,7 @@ func (w watches) resources(ctx context.Context, entries []inventory.Entry) []sel
 	return out
 }
 
-// Left reports whether a template left the Kustomization that it carries the labels of, which it returns: from where
+// Left reports whether a template left the Kustomization that it carries the labels of, which it returns, or goes with that: from where
 // it has been pruned it does not come back. Stays reports whether it is left as it stands, too, which it is not where
 // that is suspended.
 func (t *Tracker) Left(template *unstructured.Unstructured) (owner client.ObjectKey, left, stays bool) {
@@ -94,8 +94,11 @@ func (t *Tracker) Left(template *unstructured.Unstructured) (owner client.Object
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	_, left = t.leaving[owner][inventory.IDOf(template)]
-	return owner, left, left && !t.suspends[owner]
+	if _, left = t.leaving[owner][inventory.IDOf(template)]; left {
+		return owner, true, !t.suspends[owner]
+	}
+	retires := t.lives.retires(owner, t.leaving, t.suspends)
+	return owner, retires, retires
 }
 
 func idOf(r selector.Resource) inventory.ID {

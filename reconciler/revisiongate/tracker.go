@@ -39,10 +39,12 @@ type Listener struct {
 
 type listeners []Listener
 
-func (l listeners) ended(owner client.ObjectKey) {
-	for _, l := range l {
-		if l.Ended != nil {
-			l.Ended(owner)
+func (l listeners) ended(owners ...client.ObjectKey) {
+	for _, owner := range owners {
+		for _, l := range l {
+			if l.Ended != nil {
+				l.Ended(owner)
+			}
 		}
 	}
 }
@@ -68,6 +70,7 @@ type Tracker struct {
 	overrides overrides
 	leaving   leaving
 	suspends  suspends
+	lives     lives
 
 	listeners listeners
 	synced    []toolscache.InformerSynced
@@ -84,7 +87,7 @@ func New(hub client.Reader, templates Templates) *Tracker {
 		definitions: definitions{begun: map[client.ObjectKey]bool{}, stated: map[client.ObjectKey]bool{}},
 		joined:      joins{},
 		resumed:     joins{},
-		overrides:   newOverrides(), leaving: leaving{}, suspends: suspends{},
+		overrides:   newOverrides(), leaving: leaving{}, suspends: suspends{}, lives: lives{},
 	}
 }
 
@@ -117,13 +120,32 @@ func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inv
 			overrides, _, known := t.overrides.inForce(r, owner, t.mixed)
 			t.leaving.add(owner, idOf(r), left{overrides: overrides, known: known})
 		}
+		for _, e := range leaving {
+			if e.ID == inventory.OfKustomization(client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}) {
+				t.leaving.add(owner, e.ID, left{}) // what it holds is left as it stands
+			}
+		}
 	})
 }
 
 // observe records an event of a Kustomization; nil is one that is gone.
 func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) {
+	t.mu.Lock()
+	differs := t.lives.observe(owner, ks)
+	t.mu.Unlock()
+	defer func() {
+		if differs { // what these hold may not be about to go any more
+			t.mu.RLock()
+			concerned := t.lives.madeBy(owner)
+			t.mu.RUnlock()
+			t.listeners.ended(concerned...)
+		}
+	}()
 	if !states(ks) {
 		defines := says(ks)
+		t.mu.Lock() // before it ends: what left it is not carried in between
+		differs = t.leaving.observe(owner, ks) || differs
+		t.mu.Unlock()
 		t.end(owner, func() {
 			delete(t.stated, owner)
 			if !defines {
@@ -134,12 +156,8 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 		if defines {
 			t.definitions.stated[owner] = true
 		}
-		fewer := t.leaving.observe(owner, ks)
-		fewer = t.suspends.observe(owner, ks) || fewer
+		differs = t.suspends.observe(owner, ks) || differs
 		t.mu.Unlock()
-		if fewer {
-			t.listeners.ended(owner)
-		}
 		return
 	}
 	t.mu.Lock()
@@ -211,9 +229,7 @@ func (t *Tracker) end(owner client.ObjectKey, do func()) {
 		t.overrides.countPending(o)
 	}
 	t.mu.Unlock()
-	for _, o := range ended {
-		t.listeners.ended(o)
-	}
+	t.listeners.ended(ended...)
 }
 
 // switches reports whether a Kustomization is being switched, or one that it has joined.
@@ -244,13 +260,16 @@ func (t *Tracker) IsSwitching(owner client.ObjectKey) bool {
 }
 
 // Overrides returns the overrides in force for a resource. Where that is not known, known is false, and
-// owner is the Kustomization that another replica began to switch, or that the resource left.
+// owner is the Kustomization that another replica began to switch, that the resource left, or that is about to be deleted with it.
 func (t *Tracker) Overrides(r selector.Resource) (found []policyv1alpha1.Override, owner client.ObjectKey, known bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	owner, owned := inventory.OwnerOf(labelled(r.Labels))
 	if l, leaving := t.leaving[owner][idOf(r)]; owned && leaving && !t.suspends[owner] {
 		return l.overrides, owner, l.known
+	}
+	if owned && t.lives.retires(owner, t.leaving, t.suspends) {
+		return nil, owner, false
 	}
 	return t.overrides.inForce(r, owner, t.mixed)
 }

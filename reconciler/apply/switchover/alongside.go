@@ -8,9 +8,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Alongside are the Kustomizations that go along with one, with policies and overrides that may mean the same as its own.
@@ -52,7 +49,7 @@ func (r Retirements) Alongside(ctx context.Context, q Retired) (Alongside, error
 			}
 			continue
 		}
-		leaves, err := r.leaves(ctx, ks, q)
+		leaves, err := r.groups.forecast.drops(ctx, ks, q.Of.Namespace, q.At)
 		if err != nil {
 			return Alongside{}, err
 		}
@@ -67,31 +64,6 @@ func (r Retirements) Alongside(ctx context.Context, q Retired) (Alongside, error
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return out, nil
-}
-
-// leaves reports whether a Kustomization is about to be deleted, as the one that made it goes, or does not hold it at the artifact.
-func (r Retirements) leaves(ctx context.Context, ks *kustomizev1.Kustomization, q Retired) (bool, error) {
-	by, owned := inventory.OwnerOf(ks)
-	if !owned || applier.OptedOut(ks) {
-		return false, nil
-	}
-	parent, err := r.groups.order.read(ctx, by)
-	if err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	if parent.DeletionTimestamp != nil {
-		return inventory.Deletes(parent) && decide(parent, q.At) != 0, nil
-	}
-	if q.At.Digest == "" || !parent.Spec.Prune || !r.groups.siblings.Is(parent, q.Of.Namespace, q.At) || decide(parent, q.At) == 0 {
-		return false, nil
-	}
-	wants, err := r.groups.siblings.Wants(ctx, parent, q.At)
-	if err != nil || len(wants.Entries) == 0 { // it cannot be built
-		return false, err
-	}
-	return !slices.ContainsFunc(wants.Children, func(child *kustomizev1.Kustomization) bool {
-		return client.ObjectKeyFromObject(child) == client.ObjectKeyFromObject(ks)
-	}), nil
 }
 
 // rulesOf returns what policies and overrides mean.

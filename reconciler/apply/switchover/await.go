@@ -122,10 +122,16 @@ func (x *Groups) progressOf(ctx context.Context, w Wait, key client.ObjectKey) (
 		if may, err := x.forecast.mayChange(ctx, ks, w.At); err != nil || !may {
 			return p, err
 		}
+		if drops, err := x.forecast.yetToDrop(ctx, ks, w.Of, w.At); err != nil || drops {
+			return willWrite, err
+		}
 		return w.unlessArriving(key, p)
 	}
 	waits, err := x.order.waitsFor(ctx, ks, client.ObjectKeyFromObject(w.Of))
 	if err != nil || waits {
+		return 0, err
+	}
+	if stays, err := x.forecast.stays(ctx, ks); err != nil || stays {
 		return 0, err
 	}
 	if stuck, err := x.order.stuck(ctx, ks, w.At); err != nil || !stuck {

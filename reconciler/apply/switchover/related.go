@@ -26,8 +26,8 @@ const mostRelated = 20
 // theirs; siblings that the artifact is about to bring are among them. It returns none of more than mostRelated, and none between
 // which and this one spec.dependsOn gives an order.
 func (x *Groups) related(ctx context.Context, q Query, all []kustomizev1.Kustomization) ([]client.ObjectKey, error) {
-	changed := written(q)
-	if changed.isEmpty() {
+	of := relation{x, q, written(q)}
+	if of.changed.isEmpty() {
 		return nil, nil
 	}
 	own := client.ObjectKeyFromObject(q.Of)
@@ -36,7 +36,7 @@ func (x *Groups) related(ctx context.Context, q Query, all []kustomizev1.Kustomi
 	for i := range all {
 		ks := &all[i]
 		if ks.DeletionTimestamp != nil { // its policies go with it, and may carry what is written here
-			ends, err := x.endsWith(ctx, q, ks, changed)
+			ends, err := of.endsWith(ctx, ks)
 			if err != nil {
 				return nil, err
 			}
@@ -45,27 +45,24 @@ func (x *Groups) related(ctx context.Context, q Query, all []kustomizev1.Kustomi
 			}
 			continue
 		}
-		if client.ObjectKeyFromObject(ks) == own || !x.siblings.Is(ks, q.Of.Namespace, q.At) || !awaits(ks, q) {
+		if client.ObjectKeyFromObject(ks) == own || !x.siblings.Is(ks, q.Of.Namespace, q.At) {
 			continue
 		}
-		means, err := x.mean(ctx, ks, changed.rules, changed)
-		if err == nil && means {
-			means, err = x.forecast.atOnce(ctx, q.Of, q.At, ks)
-		} else if err == nil {
+		relates, differs, err := of.relates(ctx, ks)
+		switch {
+		case err != nil:
+			return nil, err
+		case relates:
+			out = append(out, client.ObjectKeyFromObject(ks))
+		case differs:
 			others = append(others, ks)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if means {
-			out = append(out, client.ObjectKeyFromObject(ks))
-		}
 	}
-	anew, err := x.anew(ctx, q, others, changed)
+	anew, err := of.anew(ctx, others)
 	if err != nil {
 		return nil, err
 	}
-	brought, err := brought(q, changed)
+	brought, err := brought(q, of.changed)
 	if err != nil {
 		return nil, err
 	}
@@ -76,21 +73,47 @@ func (x *Groups) related(ctx context.Context, q Query, all []kustomizev1.Kustomi
 	return out, nil
 }
 
+// relation asks which Kustomizations hold something that belongs to what a revision changes.
+type relation struct {
+	groups  *Groups
+	query   Query
+	changed changed
+}
+
+// relates reports whether a sibling holds something that belongs to what is changed, and differs at the artifact, or is about to be deleted
+// with it; else it may come to do so, if it may differ.
+func (r relation) relates(ctx context.Context, ks *kustomizev1.Kustomization) (relates, may bool, err error) {
+	may = awaits(ks, r.query)
+	if !may && len(r.changed.rules) == 0 {
+		return false, false, nil
+	}
+	if relates, err = r.groups.mean(ctx, ks, r.changed.rules, r.changed); err != nil || !relates {
+		return false, may, err
+	}
+	if may {
+		if relates, err = r.groups.forecast.atOnce(ctx, r.query.Of, r.query.At, ks); err != nil || relates {
+			return relates, false, err
+		}
+	}
+	relates, err = r.groups.forecast.yetToDrop(ctx, ks, r.query.Of, r.query.At)
+	return relates, false, err
+}
+
 // endsWith reports whether a sibling is being deleted whose policies or overrides mean something of what is changed: those that it does
 // not hand over go with it.
-func (x *Groups) endsWith(ctx context.Context, q Query, ks *kustomizev1.Kustomization, by changed) (bool, error) {
-	if !x.forecast.isSibling(ks, q.Of, q.At) || decide(ks, q.At) != willWrite {
+func (r relation) endsWith(ctx context.Context, ks *kustomizev1.Kustomization) (bool, error) {
+	if !r.groups.forecast.isSibling(ks, r.query.Of, r.query.At) || decide(ks, r.query.At) != willWrite {
 		return false, nil
 	}
-	return x.mean(ctx, ks, nil, by)
+	return r.groups.mean(ctx, ks, nil, r.changed)
 }
 
 // anew returns those of the others whose policies and overrides come to mean something of what is changed, with the artifact. They have
 // to be built for that: where the artifact is another one for more than mostRelated of them none is.
-func (x *Groups) anew(ctx context.Context, q Query, others []*kustomizev1.Kustomization, by changed) ([]client.ObjectKey, error) {
+func (r relation) anew(ctx context.Context, others []*kustomizev1.Kustomization) ([]client.ObjectKey, error) {
 	var build []*kustomizev1.Kustomization
 	for _, ks := range others {
-		at, err := x.forecast.atOnce(ctx, q.Of, q.At, ks)
+		at, err := r.groups.forecast.atOnce(ctx, r.query.Of, r.query.At, ks)
 		if err != nil {
 			return nil, err
 		}
@@ -103,11 +126,11 @@ func (x *Groups) anew(ctx context.Context, q Query, others []*kustomizev1.Kustom
 	}
 	var out []client.ObjectKey
 	for _, ks := range build {
-		wants, err := x.siblings.Wants(ctx, ks, q.At)
+		wants, err := r.groups.siblings.Wants(ctx, ks, r.query.At)
 		if err != nil {
 			return nil, err
 		}
-		if by.meantByAny(wants.Rules) {
+		if r.changed.meantByAny(wants.Rules) {
 			out = append(out, client.ObjectKeyFromObject(ks))
 		}
 	}
