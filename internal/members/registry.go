@@ -163,6 +163,13 @@ func (r *Registry) Get(cluster string) (*Member, bool) {
 	return e.member, true
 }
 
+// Len returns how many members are connected.
+func (r *Registry) Len() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.members)
+}
+
 // Answered reports whether the member of a cluster has proved itself within a time, by a check
 // that began no earlier than asked, and since when nothing has cast doubt on that. If it has
 // not, somebody looks at once. Known is false for one that is not connected, or in doubt.

@@ -177,8 +177,9 @@ func (t *threshold) restart(now time.Time) {
 	*t = *newThreshold(t.failure, t.success, t.shown.ready, now)
 }
 
-// turn returns the outcome that counts, given the one that was just received.
-func (t *threshold) turn(now time.Time, is outcome) outcome {
+// turn returns the outcome that counts, given the one that was just received, and when it was asked for: one that does not answer has been
+// away since then.
+func (t *threshold) turn(asked, now time.Time, is outcome) outcome {
 	is = t.calm(now, is)
 	if t.shown != (outcome{}) && is.ready == t.shown.ready {
 		t.relapsed = !is.ready && (t.relapsed || !t.since.IsZero())
@@ -189,8 +190,10 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 		return t.shown
 	}
 	t.other = outcome{}
-	if t.since.IsZero() {
+	if t.since.IsZero() && is.ready {
 		t.since = now
+	} else if t.since.IsZero() {
+		t.since = asked
 	}
 	if t.shown == (outcome{}) || t.sure(now, is) {
 		return t.show(is)

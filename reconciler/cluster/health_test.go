@@ -100,7 +100,7 @@ func TestThreshold(t *testing.T) {
 			th := newThreshold(30*s, 30*s, tc.wasReady, time.Unix(0, 0))
 			var got []outcome
 			for _, a := range tc.answers {
-				if is := th.turn(time.Unix(0, 0).UTC().Add(a.at), a.is); len(got) == 0 || got[len(got)-1] != is {
+				if is := th.turn(time.Unix(0, 0).UTC().Add(a.at), time.Unix(0, 0).UTC().Add(a.at), a.is); len(got) == 0 || got[len(got)-1] != is {
 					got = append(got, is)
 				}
 			}

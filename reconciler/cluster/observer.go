@@ -60,11 +60,16 @@ const (
 	kindsAgain    = 3 * time.Second
 	// kindsMissing is how soon kinds that could not be read are asked for again.
 	kindsMissing = time.Minute
+	// liveness is how often a member is asked, between probes, whether it lives, and for how long it may be silent then: a process that is
+	// stopped, or a network that is cut, breaks no connection. Of more than a hundred members each is asked less often.
+	liveness = time.Second
 )
 
 // subject is the part of a member's connection that an observer uses.
 type subject struct {
 	probe    func(context.Context) outcome
+	alive    func(context.Context) bool // a probe that changes nothing
+	fleet    func() int                 // how many members are looked after
 	prove    func(context.Context) error
 	trusted  func() bool // the member has proved its identity
 	suspects <-chan struct{}
@@ -96,6 +101,7 @@ type observer struct {
 	running  sync.WaitGroup
 	seen     observation
 	reported *observation  // what was last reported
+	asked    time.Time     // when it was asked what it has not answered; zero: it answers
 	answers  time.Time     // since when the member answers; zero: it does not
 	barred   string        // why nothing may be written to the member, as last logged; empty: it may be
 	trouble  time.Duration // how soon to look again; zero: there is none
@@ -127,12 +133,12 @@ func (r *Reconciler) observer(member *members.Member, seen *observed, was *clust
 		reading:   kindsReading{before: was.Status.APIEnablements},
 		report:    report,
 		awake:     r.heartbeats.awake,
-		subject:   subjectOf(member, seen),
+		subject:   subjectOf(member, seen, r.registry.Len),
 	}
 }
 
 // subjectOf returns the subject of a connected member.
-func subjectOf(member *members.Member, seen *observed) subject {
+func subjectOf(member *members.Member, seen *observed, fleet func() int) subject {
 	discovery := member.Clients().Discovery()
 	return subject{
 		probe: func(ctx context.Context) outcome {
@@ -142,6 +148,8 @@ func subjectOf(member *members.Member, seen *observed) subject {
 			}
 			return is
 		},
+		alive:    func(ctx context.Context) bool { return probe(ctx, discovery.RESTClient()).ready },
+		fleet:    fleet,
 		prove:    member.Prove,
 		trusted:  member.Proven,
 		suspects: member.Suspects(),
@@ -228,7 +236,11 @@ func (o *observer) bar(ctx context.Context, err error) {
 // serves. It reports whether the member could be read.
 func (o *observer) observe(ctx context.Context) bool {
 	o.wake()
-	probeCtx, cancel := context.WithTimeout(ctx, o.opts.ProbeTimeout)
+	asked := o.clock.Now()
+	if !o.asked.IsZero() {
+		asked, o.asked = o.asked, time.Time{}
+	}
+	probeCtx, cancel := context.WithTimeout(ctx, o.timeout())
 	defer cancel()
 	select { // the coming probe makes this request superfluous
 	case <-o.suspects:
@@ -279,7 +291,7 @@ func (o *observer) observe(ctx context.Context) bool {
 		is = unidentified(err)
 	}
 	o.seen.unclaimed, o.seen.refused, o.seen.unread = o.unclaimed(), o.refused(), o.unreadable(is.ready)
-	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
+	o.seen.outcome = o.threshold.turn(asked, o.clock.Now(), is)
 	o.seen.began = o.threshold.began
 	if !is.ready {
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.opts.Period), time.Time{}
@@ -395,10 +407,13 @@ func (o *observer) wait(ctx context.Context, n *change) {
 	if o.trouble > 0 {
 		next = o.trouble
 	}
-	if due := o.threshold.due(); due.After(o.clock.Now()) {
-		next = min(next, due.Sub(o.clock.Now()))
+	if left := o.threshold.due().Sub(o.clock.Now()); left > liveness { // a probe that is not answered ends when it is due
+		next = min(next, left-liveness)
+	} else if left > 0 {
+		next = min(next, left)
 	}
-	timer := o.clock.NewTimer(next)
+	end := o.clock.Now().Add(next)
+	timer := o.clock.NewTimer(o.pause(next))
 	defer timer.Stop()
 	for {
 		select {
@@ -409,7 +424,10 @@ func (o *observer) wait(ctx context.Context, n *change) {
 		case <-o.waking:
 			return
 		case <-timer.C():
-			return
+			if left := end.Sub(o.clock.Now()); left <= 0 || !o.lives(ctx) {
+				return
+			}
+			timer.Reset(o.pause(end.Sub(o.clock.Now())))
 		case r := <-o.reading.done:
 			o.learn(r)
 			o.notify()
@@ -421,6 +439,34 @@ func (o *observer) wait(ctx context.Context, n *change) {
 			o.notify()
 		}
 	}
+}
+
+// timeout is how long a probe may take: of a member that is about to count as away no longer than until then.
+func (o *observer) timeout() time.Duration {
+	if left := o.threshold.due().Sub(o.clock.Now()); o.threshold.shown.ready && !o.threshold.since.IsZero() {
+		return min(max(left, liveness), o.opts.ProbeTimeout)
+	}
+	return o.opts.ProbeTimeout
+}
+
+// pause is how long to wait, of what is left until the next probe: a member that is well is asked before that whether it lives.
+func (o *observer) pause(left time.Duration) time.Duration {
+	if o.trouble > 0 {
+		return left
+	}
+	return min(left, max(liveness, time.Duration(o.fleet())*liveness/100))
+}
+
+// lives reports whether a member that was well says at once that it is. If it does not, it has to be probed.
+func (o *observer) lives(ctx context.Context) bool {
+	asked := o.clock.Now()
+	ctx, cancel := context.WithTimeout(ctx, liveness)
+	defer cancel()
+	if o.alive(ctx) {
+		return true
+	}
+	o.asked = asked
+	return false
 }
 
 // hint reads the kinds soon after something showed that they changed, and once

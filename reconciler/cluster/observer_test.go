@@ -32,8 +32,11 @@ type scene struct {
 	fault   error         // of reading the kinds
 	hang    time.Duration // before they are read
 	trust   bool
+	others  int    // members that the hub has, it among them
+	silent  bool   // it takes requests, and answers none
 	unread  string // of its objects, for long
 	probes  int
+	looks   int
 	reads   int
 	changes int
 
@@ -86,14 +89,28 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 	synctest.Wait()
 }
 
+// answer is what a request gets, in time or not at all.
+func (s *scene) answer(ctx context.Context) outcome {
+	s.mu.Lock()
+	is, silent := s.is, s.silent
+	s.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+		return unreachable
+	}
+	return is
+}
+
 // subject answers as the scene says.
 func (s *scene) subject() subject {
 	return subject{
-		probe: func(context.Context) outcome {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.probes++
-			return s.is
+		probe: func(ctx context.Context) outcome {
+			s.set(func() { s.probes++ })
+			return s.answer(ctx)
+		},
+		alive: func(ctx context.Context) bool {
+			s.set(func() { s.looks++ })
+			return s.answer(ctx).ready
 		},
 		prove: func(context.Context) error {
 			s.mu.Lock()
@@ -101,6 +118,7 @@ func (s *scene) subject() subject {
 			s.trust = s.trust || s.proof == nil
 			return s.proof
 		},
+		fleet:     func() int { return s.others },
 		unclaimed: func() string { return "" },
 		unread: func(time.Duration) string {
 			s.mu.Lock()
@@ -197,6 +215,56 @@ func TestObserverTurnsAfterTheThreshold(t *testing.T) {
 		pass(60 * time.Second)
 		s.expect(t, "0s ClusterReady 1 kinds", "35s ClusterNotReachable 1 kinds", "55s AnswersAgain 1 kinds", "1m25s ClusterReady 1 kinds")
 	})
+}
+
+// A process that is stopped, or a network that is cut, breaks no connection: nothing but a question that is not answered shows that a member
+// is away. It counts as away since that was asked, and is shown so within a second of the threshold.
+func TestObserverFindsAMemberThatFallsSilent(t *testing.T) {
+	for _, after := range []time.Duration{time.Millisecond, 2500 * time.Millisecond, 9999 * time.Millisecond, 47300 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scene{is: well, kinds: some}
+				observe(t, s, false)
+				pass(after)
+				s.set(func() { s.silent = true })
+				pass(30*time.Second - time.Millisecond)
+				s.expect(t, "0s ClusterReady 1 kinds")
+				pass(time.Second + 2*time.Millisecond)
+				s.expect(t, "0s ClusterReady 1 kinds", fmt.Sprintf("%s ClusterNotReachable 1 kinds", (after+30*time.Second+500*time.Millisecond).Round(time.Second)))
+			})
+		})
+	}
+}
+
+func TestObserverKeepsAMemberThatIsSilentForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some}
+		observe(t, s, true)
+		pass(5 * time.Second)
+		s.set(func() { s.silent = true })
+		pass(29 * time.Second)
+		s.set(func() { s.silent = false })
+		pass(60 * time.Second)
+		s.expect(t, "0s ClusterReady 1 kinds")
+	})
+}
+
+// Many members are asked less often whether they live, so that all of them cost as much as a hundred do.
+func TestObserverLooksAfterManyLessOften(t *testing.T) {
+	for others, want := range map[int]int{1: 54, 100: 54, 300: 18, 1000: 0, 5000: 0} {
+		t.Run(fmt.Sprint(others), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scene{is: well, kinds: some, others: others}
+				observe(t, s, false)
+				pass(time.Minute - time.Millisecond)
+				s.set(func() {
+					if s.looks != want || s.probes != 6 {
+						t.Errorf("asked %d times whether it lives, and %d times for all; want %d and 6", s.looks, s.probes, want)
+					}
+				})
+			})
+		})
+	}
 }
 
 func TestObserverKeepsAMemberThatIsAwayForAMoment(t *testing.T) {
