@@ -2,7 +2,6 @@ package review
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -32,9 +31,6 @@ type Verdict struct {
 	// Needed are the approvals without which it is no success.
 	Needed []gitopsv1alpha1.NeededApproval
 }
-
-// failing are the risks by which a change does not reach clusters, or not all of it.
-var failing = []string{comparison.RiskBuild, comparison.RiskShared, comparison.RiskNotTaken}
 
 const (
 	title = "### What this merge does to each cluster\n\n"
@@ -70,8 +66,8 @@ func Of(about About, c comparison.Comparison, broken []Broken, needed []gitopsv1
 		}
 		out.Description += ": " + report.Summary(c)
 	}
-	if i := slices.IndexFunc(c.Risks, func(r comparison.Risk) bool { return slices.Contains(failing, r.Reason) }); i >= 0 {
-		out.State, out.Description = gitopsv1alpha1.CommitFailure, c.Risks[i].Message
+	if risk, refused := c.Refused(); refused {
+		out.State, out.Description = gitopsv1alpha1.CommitFailure, risk.Message
 	}
 	text.WriteString(report.Markdown(c, report.MarkdownOptions{Most: report.MaxBytes - mostAbout - text.Len(), Whole: "flotilla plan"}))
 	out.Description = oneLine(out.Description)

@@ -95,7 +95,7 @@ Values of Secrets are never shown; a digest that is another each time stands for
 	flags.StringArrayVar(&f.whatIf, "what-if", nil, "what happens to clusters besides, such as eu-3:down or add:us-4.yaml; several are separated by commas")
 	f.scope.AddClustersTo(cmd, hub, "say only what is about these clusters")
 	flags.StringVarP(&f.output, "output", "o", "text", strings.Join(formats, ", "))
-	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 0 if nothing changes in any cluster, 1 if something does, and 2 on an error")
+	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 0 if nothing changes in any cluster, 1 if something does, and 2 on an error, such as a change that a Kustomization will not apply")
 	flags.BoolVar(&f.all, "all", false, "name every cluster, instead of the first of many")
 	f.complete(cmd)
 	return cmd
@@ -134,7 +134,13 @@ func (f *planFlags) run(cmd *cobra.Command) error {
 		return unknown{err}
 	case err != nil:
 		return err
-	case f.exitCode && !c.Empty():
+	case !f.exitCode:
+		return nil
+	}
+	if _, refused := c.Refused(); refused { // it is said why
+		return command.Answer(command.Wrong)
+	}
+	if !c.Empty() {
 		return command.Answer(command.Failed)
 	}
 	return nil

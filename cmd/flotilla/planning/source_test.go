@@ -55,6 +55,20 @@ func TestPlanSourceIgnores(t *testing.T) {
 	}
 }
 
+// TestPlanBreaks: a change that a Kustomization will not apply is wrong, whatever else of it changes something.
+func TestPlanBreaks(t *testing.T) {
+	file := exported(t, followed)
+	head := t.TempDir()
+	if err := os.CopyFS(head, os.DirFS("testdata/source/head")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(head, "clusters", "broken.yaml"), "kind: [\n")
+	got := call(t, "", "plan", head, "--base", "testdata/source/base", "--fleet", file, "--source", "fleet.flux-system", "--exit-code")
+	if got.Code != 2 || !strings.Contains(got.Out, "BuildFails") || got.Err != "" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestPlanStillBroken: one that could not be built before, and cannot be built after, is no risk of the change, and named.
 func TestPlanStillBroken(t *testing.T) {
 	file := exported(t, followed)

@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/explain/change"
@@ -39,6 +40,15 @@ type Comparison struct {
 // Empty reports whether the change does nothing: no cluster will hold anything else, and nothing is at risk by it.
 func (c Comparison) Empty() bool {
 	return len(c.Risks)+len(c.Placements)+len(c.Changes)+len(c.Restarts)+len(c.Held) == 0
+}
+
+// Refused returns the worst risk by which a Kustomization will not apply the change, for a fault of the change itself; false for none.
+func (c Comparison) Refused() (Risk, bool) {
+	i := slices.IndexFunc(c.Risks, func(r Risk) bool { return slices.Contains([]string{RiskBuild, RiskShared, RiskNotTaken}, r.Reason) })
+	if i < 0 {
+		return Risk{}, false
+	}
+	return c.Risks[i], true
 }
 
 // Summary counts what a Comparison lists.
