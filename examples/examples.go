@@ -8,5 +8,5 @@ import "embed"
 
 // Files holds every example, one folder each.
 //
-//go:embed web custom-kind monorepo
+//go:embed web custom-kind monorepo ci
 var Files embed.FS
