@@ -1,13 +1,16 @@
 package review
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison/report"
+	"github.com/flotilla-io/flotilla/policies/whatif"
 )
 
 // Command is what a comment asks for. All of it is foreign text, but Kind, Namespace and Name have the form of such names.
@@ -19,13 +22,15 @@ type Command struct {
 	Wrong string
 	// Kind, Namespace and Name are of what is explained. Namespace is empty where none was given.
 	Kind, Namespace, Name string
+	// Events are what is supposed to happen to clusters.
+	Events []whatif.Event
 }
 
 const (
 	prefix = "/flotilla"
 	// mostCommand is how long a command is, in bytes.
 	mostCommand = 1000
-	usage       = "use /flotilla plan, or /flotilla explain KIND/NAME -n NAMESPACE"
+	usage       = "use /flotilla plan, /flotilla what-if CLUSTER:down, or /flotilla explain KIND/NAME -n NAMESPACE"
 )
 
 var (
@@ -50,10 +55,25 @@ func CommandOf(comment string) (Command, bool) {
 		c.Verb = gitopsv1alpha1.CommandPlan
 	case words[1] == string(gitopsv1alpha1.CommandExplain):
 		c.object(words[2:])
+	case words[1] == string(gitopsv1alpha1.CommandWhatIf) && len(words) > 2:
+		c.events(words[2:])
 	default:
 		c.Wrong = usage
 	}
 	return c, true
+}
+
+// events reads what is supposed. There are no files of clusters that join: what is not merged makes no cluster.
+func (c *Command) events(words []string) {
+	events, err := whatif.Parse(words)
+	if err == nil && slices.ContainsFunc(events, func(e whatif.Event) bool { return e.File() != "" }) {
+		err = errors.New("add: is for files, which flotilla plan --what-if reads")
+	}
+	if err != nil {
+		c.Wrong = excerpt.Message(err.Error(), mostDescription)
+		return
+	}
+	c.Verb, c.Events = gitopsv1alpha1.CommandWhatIf, events
 }
 
 // object reads what is to be explained.
@@ -80,9 +100,16 @@ func (c Command) Among(allowed []gitopsv1alpha1.ReviewCommand) Command {
 	return c
 }
 
+// Foresees returns the comment that answers what would be.
+func (c Command) Foresees(would comparison.Comparison) string {
+	return c.quoted() + report.Markdown(would, report.MarkdownOptions{Most: report.MaxBytes - mostAbout - len(c.quoted())})
+}
+
+func (c Command) quoted() string { return "> " + report.Words(c.Line) + "\n\n" }
+
 // Answer returns the comment that answers a command: text in a block of code, or a line of words.
 func (c Command) Answer(text string) string {
-	quoted := "> " + report.Words(c.Line) + "\n\n"
+	quoted := c.quoted()
 	if lines := strings.Split(strings.TrimRight(text, "\n"), "\n"); len(lines) > 1 {
 		return quoted + report.Block(lines) + "\n"
 	}

@@ -1,17 +1,19 @@
 package review_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 	"github.com/flotilla-io/flotilla/policies/review"
 )
 
 func TestCommandOf(t *testing.T) {
-	const use, useExplain = "use /flotilla plan, or /flotilla explain KIND/NAME -n NAMESPACE", "use /flotilla explain KIND/NAME -n NAMESPACE, such as /flotilla explain deployment/web -n shop"
+	const use, useExplain = "use /flotilla plan, /flotilla what-if CLUSTER:down, or /flotilla explain KIND/NAME -n NAMESPACE", "use /flotilla explain KIND/NAME -n NAMESPACE, such as /flotilla explain deployment/web -n shop"
 	web := func(line, namespace string) *review.Command {
 		return &review.Command{Line: line, Verb: gitopsv1alpha1.CommandExplain, Kind: "deployment", Namespace: namespace, Name: "web"}
 	}
@@ -70,9 +72,38 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
+// TestWhatIfOfAComment: clusters that join are of files, which comments have none of.
+func TestWhatIfOfAComment(t *testing.T) {
+	for text, want := range map[string]string{
+		"/flotilla what-if eu-3:down":                   "eu-3:down",
+		"/flotilla what-if eu-3:down us-1:capacity=50%": "eu-3:down us-1:capacity=50%",
+		"/flotilla what-if eu-3:drain,us-1:label=a=b":   "eu-3:drain us-1:label=a=b",
+		"/flotilla what-if":                             "wrong: use /flotilla plan, ",
+		"/flotilla what-if eu-3":                        `wrong: "eu-3" is none of `,
+		"/flotilla what-if eu-3:down add:/etc/passwd":   "wrong: add: is for files",
+	} {
+		c, is := review.CommandOf(text)
+		got := ""
+		for _, e := range c.Events {
+			got = strings.TrimSpace(got + " " + e.String())
+		}
+		if c.Wrong != "" {
+			got = "wrong: " + c.Wrong
+		}
+		if !is || !strings.HasPrefix(got, want) || (c.Wrong == "") != (c.Verb == gitopsv1alpha1.CommandWhatIf) {
+			t.Errorf("%q is %q: %+v", text, got, c)
+		}
+	}
+	c, _ := review.CommandOf("/flotilla what-if eu-3:label=a=b")
+	would := comparison.Comparison{Supposed: "eu-3 is labelled a=b", Notes: []string{"<!-- @everyone"}}
+	if got := c.Foresees(would); !strings.HasPrefix(got, "> `/flotilla what-if eu-3:label=a=b`\n\n") || strings.Contains(got, "<!--") || !strings.Contains(got, "eu-3 is labelled a=b") {
+		t.Errorf("answer:\n%s", got)
+	}
+}
+
 func TestCommandsThatAreNotAllowed(t *testing.T) {
 	plan, _ := review.CommandOf("/flotilla plan")
-	if got := plan.Among([]gitopsv1alpha1.ReviewCommand{gitopsv1alpha1.CommandPlan}); got != plan {
+	if got := plan.Among([]gitopsv1alpha1.ReviewCommand{gitopsv1alpha1.CommandPlan}); !reflect.DeepEqual(got, plan) {
 		t.Errorf("%+v", got)
 	}
 	if got := plan.Among([]gitopsv1alpha1.ReviewCommand{gitopsv1alpha1.CommandExplain}); got.Verb != "" || !strings.HasPrefix(got.Wrong, "this command is not allowed here: ") {

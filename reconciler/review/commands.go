@@ -41,6 +41,7 @@ type heard struct {
 
 // question is a command that is to be answered.
 type question struct {
+	pull    forge.PullRequest
 	entry   *gitopsv1alpha1.ReviewedPullRequest
 	comment int64
 	command review.Command
@@ -98,32 +99,39 @@ func (l listener) hear(ctx context.Context, s *state, p forge.PullRequest, entry
 			entry.CommandID, entry.Of = one.ID, nil
 			continue
 		}
-		s.questions = append(s.questions, question{entry, one.ID, command})
+		s.questions = append(s.questions, question{p, entry, one.ID, command})
 		return false, nil // the next one after this was answered: the number in the status is that of the last one
 	}
 	return true, nil
 }
 
-// answer answers what was asked.
-func (l listener) answer(ctx context.Context, s *state) (loop.Next, error) {
+// answer answers what was asked, but what needs the files of a merge.
+func (listener) answer(ctx context.Context, s *state) (loop.Next, error) {
 	for _, q := range s.questions {
 		if s.faults.limited() {
 			break
 		}
-		comment := forge.Comment{
-			Commit: q.entry.Head, Key: fmt.Sprintf("%s/command/%d", s.object.UID, q.comment), // an answer that the status does not know of is found again
-			Body: q.command.Answer(s.answerTo(q.command)), At: forge.CommentRef{PullRequest: q.entry.Number},
+		if q.command.Verb != gitopsv1alpha1.CommandWhatIf {
+			s.reply(ctx, q, q.command.Answer(s.answerTo(q.command)))
 		}
-		if _, err := s.forge.Comment(ctx, comment); err != nil {
-			s.faults.add(classify(fmt.Errorf("pull request %d: %w", q.entry.Number, err), s.interval()))
-			continue
-		}
-		q.entry.CommandID = q.comment
 	}
 	if len(s.questions) > 0 {
 		return loop.Next{After: soon}, nil // there may be more of them
 	}
 	return loop.Next{}, nil
+}
+
+// reply writes the comment that answers a question.
+func (s *state) reply(ctx context.Context, q question, body string) {
+	comment := forge.Comment{
+		Commit: q.entry.Head, Key: fmt.Sprintf("%s/command/%d", s.object.UID, q.comment), // an answer that the status does not know of is found again
+		Body: body, At: forge.CommentRef{PullRequest: q.entry.Number},
+	}
+	if _, err := s.forge.Comment(ctx, comment); err != nil {
+		s.faults.add(classify(fmt.Errorf("pull request %d: %w", q.entry.Number, err), s.interval()))
+		return
+	}
+	q.entry.CommandID = q.comment
 }
 
 // answerTo returns the text of an answer.

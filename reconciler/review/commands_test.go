@@ -45,7 +45,7 @@ func TestCommands(t *testing.T) {
 	}
 	w.wants("the other one", "answer on 1")
 	w.wants("once")
-	want := []string{"> `/flotilla explain secret/web`\n\n`the control plane knows no kind secret`\n", "> `/flotilla drop everything`\n\n`use /flotilla plan, or /flotilla explain KIND/NAME -n NAMESPACE`\n"}
+	want := []string{"> `/flotilla explain secret/web`\n\n`the control plane knows no kind secret`\n", "> `/flotilla drop everything`\n\n`use /flotilla plan, /flotilla what-if CLUSTER:down, or /flotilla explain KIND/NAME -n NAMESPACE`\n"}
 	if diff := cmp.Diff(want, w.answers); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
 	}
@@ -55,6 +55,34 @@ func TestCommands(t *testing.T) {
 	w.says(10, "/flotilla plan")
 	w.clock.SetTime(w.clock.Now().Add(61 * time.Minute))
 	w.wants("nobody waits for it any more")
+}
+
+// TestWhatIf: the answer is what the merge does once that happens, and each question gets one.
+func TestWhatIf(t *testing.T) {
+	w := newWorld(t, func(o *gitopsv1alpha1.PullRequestReview) {
+		o.Spec.Commands = []gitopsv1alpha1.ReviewCommand{gitopsv1alpha1.CommandWhatIf}
+	})
+	w.says(2, "/flotilla what-if us-1:remove")
+	w.wants("a question with the first review", "answer on 1", "comment on 1", "flotilla/review 1 success: "+updated)
+	w.says(4, "/flotilla what-if eu-9:down")
+	w.wants("of a cluster that there is not", "answer on 1")
+	w.says(6, "/flotilla plan")
+	w.wants("what is not allowed", "answer on 1")
+	w.wants("once")
+	if len(w.answers) != 3 {
+		t.Fatalf("answers: %q", w.answers)
+	}
+	for i, want := range []string{"> `/flotilla what-if us-1:remove`\n\n**If us-1 is removed: ", "> `/flotilla what-if eu-9:down`\n\n`there is no cluster eu-9`\n", "> `/flotilla plan`\n\n`this command is not allowed here"} {
+		if !strings.HasPrefix(w.answers[i], want) {
+			t.Errorf("answer %d: %q, want %q", i, w.answers[i], want)
+		}
+	}
+	w.says(8, "/flotilla what-if us-1:down")
+	w.refs["refs/pull/1/head"] = hash("2")
+	w.wants("of a head that is not there any more", "answer on 1")
+	if got := w.answers[3]; got != "> `/flotilla what-if us-1:down`\n\n`the pull request has changed meanwhile: ask again`\n" {
+		t.Errorf("answer: %q", got)
+	}
 }
 
 // TestCommandsThatCannotBeAnsweredNow: they are tried again, and no status is kept from being told.

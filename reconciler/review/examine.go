@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 	"github.com/flotilla-io/flotilla/policies/review"
 	"github.com/flotilla-io/flotilla/reconciler/forecast/rehearsal"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -151,21 +152,14 @@ func (x examiner) judge(ctx context.Context, s *state, p forge.PullRequest, abou
 	if err != nil {
 		return review.Verdict{}, err
 	}
-	computing, leave, err := places.Compute(ctx)
-	if err != nil {
-		return review.Verdict{}, err
-	}
-	defer leave()
-	computing, cancel := context.WithTimeoutCause(computing, x.each, errSlow)
-	defer cancel()
-	c, err := at.With(computing, next)
-	if cause := context.Cause(computing); cause != nil {
-		return review.Verdict{}, cause
-	}
-	if err != nil {
-		return review.Verdict{}, err
-	}
-	broken, err := review.Ask(computing, s.terms.rules, c, s.fleet.Clusters())
+	var c comparison.Comparison
+	var broken []review.Broken
+	err = x.compute(ctx, func(ctx context.Context) error {
+		if c, err = at.With(ctx, next); err == nil {
+			broken, err = review.Ask(ctx, s.terms.rules, c, s.fleet.Clusters())
+		}
+		return err
+	})
 	if err != nil {
 		return review.Verdict{}, err
 	}

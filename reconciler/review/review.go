@@ -298,7 +298,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
 	defer end()
 	s := &state{}
-	next, err := loop.Run(ctx, s, r.read(req.NamespacedName, run), r.suspend, r.prepare, r.find, r.list, allow, listener{r.opts.Clock}.listen, r.look, listener{r.opts.Clock}.answer, r.resolve, r.decide, r.examine, approver{r.opts.Clock}.approve, r.together)
+	next, err := loop.Run(ctx, s, r.read(req.NamespacedName, run), r.suspend, r.prepare, r.find, r.list, allow, listener{r.opts.Clock}.listen, r.look, listener{r.opts.Clock}.answer, r.resolve, r.decide, examiner{r.opts.Limits.Each}.suppose, r.examine, approver{r.opts.Clock}.approve, r.together)
 	switch {
 	case runs.Superseded(ctx):
 		return reconcile.Result{RequeueAfter: fetching.FirstRetry}, nil // the current object is reconciled instead

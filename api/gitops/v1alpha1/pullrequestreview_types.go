@@ -106,7 +106,7 @@ type PullRequestReviewSpec struct {
 	// Commands are those that people who may write to the repository can give in a
 	// comment, such as /flotilla plan. Empty: comments are not read.
 	// +optional
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=3
 	// +listType=set
 	Commands []ReviewCommand `json:"commands,omitempty"`
 
@@ -117,7 +117,7 @@ type PullRequestReviewSpec struct {
 
 // ReviewCommand is a command in a comment.
 //
-// +kubebuilder:validation:Enum=plan;explain
+// +kubebuilder:validation:Enum=plan;explain;what-if
 type ReviewCommand string
 
 const (
@@ -125,6 +125,8 @@ const (
 	CommandPlan ReviewCommand = "plan"
 	// CommandExplain answers why something runs where it runs.
 	CommandExplain ReviewCommand = "explain"
+	// CommandWhatIf answers what the merge does once something happens to clusters besides.
+	CommandWhatIf ReviewCommand = "what-if"
 )
 
 // ReviewedSource names the source whose pull requests are reviewed.

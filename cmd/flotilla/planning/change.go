@@ -116,7 +116,7 @@ func (w *world) followed(ctx context.Context, files sides, source inventory.Sour
 		f.Complete = w.tried
 	}
 	clusters := state.Fleet.Clusters
-	state.Fleet = w.supposed.after(state.Fleet) // what is refused, as a cluster is unknown, is so by those that there will be
+	state.Fleet = w.supposed.After(state.Fleet) // what is refused, as a cluster is unknown, is so by those that there will be
 	head, err := f.After(ctx, forecast.Query{Before: state, Only: only, Revision: forecast.Revision{
 		Source: source, Name: files.head.revision, Allows: files.head.allows, Files: tree(files.head.files),
 	}})

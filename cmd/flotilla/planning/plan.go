@@ -195,7 +195,7 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 			return comparison.Comparison{}, err
 		}
 	}
-	change.after = w.supposed.after(change.after)
+	change.after = w.supposed.After(change.after)
 	in := comparison.Input{Base: comparison.Plan(change.before), Salt: make([]byte, 16), Brake: change.brake, Risks: change.risks}
 	if _, err := rand.Read(in.Salt); err != nil {
 		return comparison.Comparison{}, err
@@ -203,7 +203,7 @@ func (f *planFlags) compare(cmd *cobra.Command) (comparison.Comparison, error) {
 	next := in.Base.Then(change.after)
 	next.Kept = plan.Keep(change.before, in.Base.Plans)
 	in.Head = comparison.Plan(next)
-	w.supposed.describe(&in)
+	w.supposed.Describe(&in)
 	return f.narrowed(comparison.Compare(in), slices.Concat(change.before.Clusters, change.after.Clusters))
 }
 

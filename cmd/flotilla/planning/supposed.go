@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,28 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
-	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/policies/plan/comparison"
-	"github.com/flotilla-io/flotilla/policies/taints"
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 	"github.com/flotilla-io/flotilla/policies/whatif"
+	"github.com/flotilla-io/flotilla/reconciler/forecast/supposition"
 )
 
-// supposed is what happens to clusters besides a change of files. The zero value is nothing.
-type supposed struct {
-	events []whatif.Event
-	// clusters are all there are once it has happened.
-	clusters []*clusterv1alpha1.Cluster
-	// notes are what is to be said of how it was found out.
-	notes []string
-}
-
-// suppose has events happen to the fleet. Both sides of the comparison are decided by the failover rules in force from then on,
-// and each decision leaves less room for the next one: without events a plan knows of neither.
+// suppose has events happen to the fleet.
 func (w *world) suppose(ctx context.Context, events []whatif.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -49,39 +34,24 @@ func (w *world) suppose(ctx context.Context, events []whatif.Event) error {
 		}
 		events[i] = e.Joining(c)
 	}
-	w.supposed.events = events
-	policies, err := w.taintPolicies(ctx)
-	if err != nil {
-		return err
+	if w.hub != nil {
+		if err := w.snapshot.ReadTaints(ctx, w.hub); err != nil {
+			return err
+		}
 	}
-	w.supposed.clusters, err = whatif.Fleet{Clusters: w.fleet.Clusters, Policies: policies, Now: w.fleet.Now}.After(events)
+	var err error
+	w.supposed, err = supposition.Of(w.fleet, events, w.snapshot.Policies.Taints)
 	if unknown := (*whatif.UnknownError)(nil); errors.As(err, &unknown) {
 		return command.Usage(fleet.NoClusterAmong(unknown.Name, unknown.Clusters))
 	}
 	if err != nil {
 		return command.Usage(err)
 	}
-	w.fleet.Reserves, w.fleet.Scheduling.Failover = true, whatif.RulesIn(w.fleet.Bindings)
+	w.fleet = w.supposed.Before(w.fleet)
 	if w.hub == nil {
 		w.fleet.Scheduling.Failover.State = false // a file has no status of what runs
 	}
 	return nil
-}
-
-// taintPolicies returns by what policies clusters that are lost get taints.
-func (w *world) taintPolicies(ctx context.Context) ([]policyv1alpha1.ClusterTaintPolicy, error) {
-	if w.hub != nil {
-		if err := w.snapshot.ReadTaints(ctx, w.hub); err != nil {
-			return nil, err
-		}
-	}
-	if w.snapshot.Policies.Taints != nil {
-		return w.snapshot.Policies.Taints, nil
-	}
-	if slices.ContainsFunc(w.supposed.events, whatif.Event.Loses) {
-		w.supposed.notes = append(w.supposed.notes, "the ClusterTaintPolicies of the fleet are not known: those of a new control plane are assumed")
-	}
-	return []policyv1alpha1.ClusterTaintPolicy{*taints.Lost()}, nil
 }
 
 // mostManifest is how large the manifest of a cluster may be, in bytes.
@@ -111,41 +81,6 @@ func manifest(path string) (*clusterv1alpha1.Cluster, error) {
 		return nil, fmt.Errorf("%s: %w", path, wrong[0])
 	}
 	return c, nil
-}
-
-// after returns a fleet once what is supposed has happened to its clusters.
-func (s supposed) after(in plan.FleetInput) plan.FleetInput {
-	if len(s.events) == 0 {
-		return in
-	}
-	in.Clusters, in.Reported = s.clusters, nil
-	for _, e := range s.events {
-		in.Reported = append(in.Reported, e.Cluster())
-	}
-	return in
-}
-
-// describe adds to the input of a comparison what is supposed, and what there is to say of it.
-func (s supposed) describe(in *comparison.Input) {
-	if len(s.events) == 0 {
-		return
-	}
-	for _, e := range s.events {
-		in.WhatIf = append(in.WhatIf, e.String())
-	}
-	in.Supposed = whatif.Says(s.events)
-	outcome := whatif.Outcome{Events: s.events, Clusters: s.clusters, Rules: in.Head.Fleet.Scheduling.Failover, Bindings: bindingsOf(in.Head.Plans), Now: in.Head.Fleet.Now}
-	in.Notes = slices.Concat(s.notes, outcome.Notes())
-}
-
-func bindingsOf(plans []plan.TemplatePlan) []workv1alpha2.Binding {
-	var out []workv1alpha2.Binding
-	for i := range plans {
-		if b := plans[i].Binding; b != nil {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 // completeEvent offers names of clusters, and after one what may happen to it.

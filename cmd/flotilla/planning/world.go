@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/forecast/snapshot"
+	"github.com/flotilla-io/flotilla/reconciler/forecast/supposition"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
@@ -37,7 +38,7 @@ type world struct {
 	// lacks are the Kustomizations whose variables are not known, sorted.
 	lacks []string
 	// supposed happens to the clusters besides.
-	supposed supposed
+	supposed supposition.Supposition
 }
 
 // world reads the fleet.

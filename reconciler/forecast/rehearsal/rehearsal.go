@@ -20,9 +20,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/native"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison"
+	"github.com/flotilla-io/flotilla/policies/whatif"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/forecast"
 	"github.com/flotilla-io/flotilla/reconciler/forecast/snapshot"
+	"github.com/flotilla-io/flotilla/reconciler/forecast/supposition"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -128,12 +130,35 @@ func (f *Fleet) At(ctx context.Context, source inventory.Source, of Revision) (*
 
 // With says how what each cluster holds differs once another revision is applied.
 func (b *Base) With(ctx context.Context, next Revision) (comparison.Comparison, error) {
-	bounded := bounded{build: b.fleet.build, most: 2*len(b.state.Fleet.Templates) + more}
-	out, err := b.fleet.forecaster(bounded.of).After(ctx, forecast.Query{Before: b.state, Revision: forecast.Revision{Source: b.source, Name: next.Name, Files: tree(next.Files)}})
+	return b.compare(ctx, next, b.side, supposition.Supposition{})
+}
+
+// If says the same once events have happened to clusters besides. Errors: those of whatif.Fleet.
+func (b *Base) If(ctx context.Context, next Revision, events []whatif.Event) (comparison.Comparison, error) {
+	policies, err := snapshot.TaintPolicies(ctx, b.fleet.means.Hub)
 	if err != nil {
 		return comparison.Comparison{}, err
 	}
-	in := comparison.Input{Base: b.side, Salt: make([]byte, 16), Risks: out.Risks}
+	s, err := supposition.Of(b.state.Fleet, events, policies)
+	if err != nil {
+		return comparison.Comparison{}, err
+	}
+	b.fleet.plans.Lock()
+	side := comparison.Plan(s.Before(b.state.Fleet))
+	b.fleet.plans.Unlock()
+	return b.compare(ctx, next, side, s)
+}
+
+// compare plans both sides, of which one is given.
+func (b *Base) compare(ctx context.Context, next Revision, before comparison.Side, supposed supposition.Supposition) (comparison.Comparison, error) {
+	state := b.state
+	state.Fleet = supposed.After(before.Fleet) // what is refused, as a cluster is unknown, is so by those that there will be
+	bounded := bounded{build: b.fleet.build, most: 2*len(b.state.Fleet.Templates) + more}
+	out, err := b.fleet.forecaster(bounded.of).After(ctx, forecast.Query{Before: state, Revision: forecast.Revision{Source: b.source, Name: next.Name, Files: tree(next.Files)}})
+	if err != nil {
+		return comparison.Comparison{}, err
+	}
+	in := comparison.Input{Base: before, Salt: make([]byte, 16), Risks: out.Risks}
 	if _, err := rand.Read(in.Salt); err != nil {
 		return comparison.Comparison{}, err
 	}
@@ -142,9 +167,10 @@ func (b *Base) With(ctx context.Context, next Revision) (comparison.Comparison, 
 	if ctx.Err() != nil {
 		return comparison.Comparison{}, context.Cause(ctx)
 	}
-	fleet := b.side.Then(out.After.Fleet)
-	fleet.Kept = plan.Keep(b.side.Fleet, b.side.Plans)
+	fleet := before.Then(out.After.Fleet)
+	fleet.Kept = plan.Keep(before.Fleet, before.Plans)
 	in.Head = comparison.Plan(fleet)
+	supposed.Describe(&in)
 	return comparison.Compare(in), nil
 }
 

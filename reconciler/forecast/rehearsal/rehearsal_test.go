@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison"
 	"github.com/flotilla-io/flotilla/policies/plan/comparison/report"
+	"github.com/flotilla-io/flotilla/policies/whatif"
 	"github.com/flotilla-io/flotilla/reconciler/forecast/rehearsal"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -126,6 +127,42 @@ func TestWith(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestIf: what a change does once something happens to clusters, which is no part of the change without it.
+func TestIf(t *testing.T) {
+	spread := strings.Replace(policy, "clusterNames: [eu-1, us-1]}", "clusterNames: [eu-1, us-1]}, spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]", 1)
+	web := func(value string) artifact.Files { return files("app/web.yaml", config("web", "a: "+value)+spread) }
+	at, err := read(t, hub(t)).At(t.Context(), source, rehearsal.Revision{Name: "main@sha1:1", Files: web("one")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	suppose := func(head artifact.Files, words ...string) string {
+		t.Helper()
+		events, err := whatif.Parse(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := at.If(t.Context(), rehearsal.Revision{Name: "head", Files: head}, events)
+		if err != nil {
+			return err.Error()
+		}
+		return report.Summary(c)
+	}
+	for name, tc := range map[string]struct{ got, want string }{
+		"a cluster is removed, and nothing else changes":  {suppose(web("one"), "eu-1:remove"), "If eu-1 is removed: 1 object changes in 2 clusters: 1 deleted, 1 created; 1 risk"},
+		"another cluster is removed":                      {suppose(web("one"), "us-1:remove"), "If us-1 is removed: no object changes; 1 risk"},
+		"a cluster that there is not":                     {suppose(web("one"), "eu-9:down"), "there is no cluster eu-9"},
+		"a cluster is removed, and the change is an edit": {suppose(web("two"), "us-1:remove"), "If us-1 is removed: 1 object changes in 1 cluster: 1 updated; 1 risk"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)
+		}
+	}
+	c, err := at.With(t.Context(), rehearsal.Revision{Name: "head", Files: web("one")})
+	if got := report.Summary(c); err != nil || got != "Nothing changes in any cluster." {
+		t.Errorf("what was supposed lasts: %q, %v", got, err)
 	}
 }
 

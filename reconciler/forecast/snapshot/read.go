@@ -98,19 +98,20 @@ func Of(ctx context.Context, hub client.Reader, now time.Time, more ...schema.Gr
 	return s, s.templates(ctx, hub, more)
 }
 
-// ReadTaints reads by what policies clusters get taints, which a plan of a change alone does not need. Who may not list them does
-// not know them.
-func (s *Snapshot) ReadTaints(ctx context.Context, hub client.Reader) error {
+// ReadTaints reads by what policies clusters get taints, which a plan of a change alone does not need.
+func (s *Snapshot) ReadTaints(ctx context.Context, hub client.Reader) (err error) {
+	s.Policies.Taints, err = TaintPolicies(ctx, hub)
+	return err
+}
+
+// TaintPolicies returns by what policies clusters get taints; nil for who may not list them, and does not know them.
+func TaintPolicies(ctx context.Context, hub client.Reader) ([]policyv1alpha1.ClusterTaintPolicy, error) {
 	found := []policyv1alpha1.ClusterTaintPolicy{}
 	err := each(ctx, hub, &policyv1alpha1.ClusterTaintPolicyList{}, func(l *policyv1alpha1.ClusterTaintPolicyList) { found = append(found, l.Items...) })
 	if apierrors.IsForbidden(err) {
-		return nil
+		return nil, nil
 	}
-	if err != nil {
-		return err
-	}
-	s.Policies.Taints = found
-	return nil
+	return found, err
 }
 
 func (s *Snapshot) clusters(ctx context.Context, hub client.Reader) error {
