@@ -32,23 +32,23 @@ func TestDefinitionsWaitForTheRestOfARevision(t *testing.T) {
 		ended                             int
 	}{
 		{name: "it begins to define", do: func() { tracker.Begin(shop, Definitions) }, namespace: true, kind: true, counts: true},
-		{name: "the status says so", do: func() { tracker.observe(shop, defining) }, namespace: true, kind: true, counts: true},
+		{name: "the status says so", do: func() { tracker.observe(t.Context(), shop, defining, false) }, namespace: true, kind: true, counts: true},
 		{name: "another replica takes over", do: func() {
 			tracker = New(nil, fakeTemplates{})
 			tracker.Listen(Listener{Ended: func(client.ObjectKey) { ended++ }})
 			tracker.hear(nil, rule("one", "1"), true)
-			tracker.observe(shop, defining)
+			tracker.observe(t.Context(), shop, defining, false)
 		}, namespace: true, kind: true, counts: true},
 		{name: "it begins to switch all", do: func() { tracker.Begin(shop, All) }, namespace: true, kind: true, template: true, counts: true},
-		{name: "the status says so, too", do: func() { tracker.observe(shop, stating()) }, namespace: true, kind: true, template: true, counts: true},
+		{name: "the status says so, too", do: func() { tracker.observe(t.Context(), shop, stating(), false) }, namespace: true, kind: true, template: true, counts: true},
 		{name: "an override is written", do: func() { tracker.hear(rule("one", "1"), rule("one", "2"), false) }, namespace: true, kind: true, template: true, counts: true},
 		{name: "it is switched", do: func() { tracker.End(t.Context(), shop, nil) }, namespace: true, kind: true, template: true, counts: true},
-		{name: "the status says nothing more", do: func() { tracker.observe(shop, &kustomizev1.Kustomization{}) }, ended: 1},
-		{name: "it begins to define again", do: func() { tracker.observe(shop, defining) }, namespace: true, kind: true, ended: 1},
+		{name: "the status says nothing more", do: func() { tracker.observe(t.Context(), shop, &kustomizev1.Kustomization{}, false) }, ended: 1},
+		{name: "it begins to define again", do: func() { tracker.observe(t.Context(), shop, defining, false) }, namespace: true, kind: true, ended: 1},
 		{name: "and is suspended", do: func() {
 			suspended := defining.DeepCopy()
 			suspended.Spec.Suspend = true
-			tracker.observe(shop, suspended)
+			tracker.observe(t.Context(), shop, suspended, false)
 		}, ended: 3}, // its switch, and that it is suspended
 	} {
 		if tracker == nil {

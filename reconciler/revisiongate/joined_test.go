@@ -89,7 +89,7 @@ func TestWhatGoesWithOneThatHandsOver(t *testing.T) {
 	tracker.Begin(shelf, All)
 	tracker.Join(shop, []client.ObjectKey{shelf})
 	tracker.hear(rule("goes", "1"), nil, false)
-	tracker.observe(shop, nil)
+	tracker.observe(t.Context(), shop, nil, false)
 	if diff := cmp.Diff([]string{"goes 1"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts before (-want +got):\n%s", diff)
 	}
@@ -119,7 +119,7 @@ func TestHandsOver(t *testing.T) {
 				t.Errorf("hands over: %t", got)
 			}
 			tracker := New(nil, fakeTemplates{})
-			tracker.observe(shop, ks)
+			tracker.observe(t.Context(), shop, ks, false)
 			if got := tracker.IsSwitching(shop); got != (tc.want || ks.DeletionTimestamp == nil) {
 				t.Errorf("is being switched: %t", got)
 			}
@@ -152,8 +152,8 @@ func TestTheNextLeaderKnowsWhatIsJoined(t *testing.T) {
 			of := rule("of-shop", "2")
 			of.Labels = inventory.OwnerLabels(shop)
 			tracker.hear(nil, of, true)
-			tracker.observe(shop, &kustomizev1.Kustomization{})
-			tracker.observe(shelf, tc.shelf)
+			tracker.observe(t.Context(), shop, &kustomizev1.Kustomization{}, false)
+			tracker.observe(t.Context(), shelf, tc.shelf, false)
 			before := []string{"of-shop 2"}
 			if tc.want {
 				before = []string{"unknown"}
@@ -162,7 +162,7 @@ func TestTheNextLeaderKnowsWhatIsJoined(t *testing.T) {
 				t.Errorf("it is being switched: %t; what counts (-want +got):\n%s", tracker.IsSwitching(shop), diff)
 			}
 			ended = nil
-			tracker.observe(shelf, &kustomizev1.Kustomization{})
+			tracker.observe(t.Context(), shelf, &kustomizev1.Kustomization{}, false)
 			if diff := cmp.Diff([]string{"of-shop 2"}, counting(tracker)); diff != "" || tracker.IsSwitching(shop) {
 				t.Errorf("it is being switched: %t; what counts once the other one is switched (-want +got):\n%s", tracker.IsSwitching(shop), diff)
 			}
@@ -188,7 +188,7 @@ func TestOneThatIsSwitchedAnewWaitsForThoseOnlyThatItJoins(t *testing.T) {
 			tracker := New(nil, fakeTemplates{})
 			ks := stating()
 			ks.Status.Conditions[0].Reason, ks.Status.Conditions[0].Message = meta.ProgressingReason, Announcement("main@sha1:2", "sha256:2", []string{"team/shop"})
-			tracker.observe(shelf, ks)
+			tracker.observe(t.Context(), shelf, ks, false)
 			tracker.End(t.Context(), shop, nil) // of a run that had nothing to switch
 			if !tracker.IsSwitching(shop) {
 				t.Error("it does not wait before it is switched itself")
@@ -199,7 +199,7 @@ func TestOneThatIsSwitchedAnewWaitsForThoseOnlyThatItJoins(t *testing.T) {
 			if got := tracker.IsSwitching(shop); got != tc.want {
 				t.Errorf("it is being switched: %t", got)
 			}
-			tracker.observe(shelf, &kustomizev1.Kustomization{})
+			tracker.observe(t.Context(), shelf, &kustomizev1.Kustomization{}, false)
 			if tracker.IsSwitching(shop) || len(tracker.joined) > 0 || len(tracker.resumed) > 0 {
 				t.Errorf("still joined: %v, %v", tracker.joined, tracker.resumed)
 			}

@@ -2,6 +2,7 @@ package revisiongate
 
 import (
 	"context"
+	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,9 +38,33 @@ func (l leaving) add(owner client.ObjectKey, id inventory.ID, as left) {
 	}
 }
 
+// keep records what leaves from now on, with the overrides that count for it by now.
+func (l leaving) keep(owner client.ObjectKey, some []selector.Resource, now *overrides, mixed map[client.ObjectKey]bool) {
+	for _, r := range some {
+		found, _, known := now.inForce(r, owner, mixed)
+		l.add(owner, idOf(r), left{overrides: found, known: known})
+	}
+}
+
+// fresh returns what the status of a Kustomization says that is leaving it, and what is not recorded yet.
+func (l leaving) fresh(owner client.ObjectKey, ks *kustomizev1.Kustomization) []inventory.Entry {
+	if ks == nil {
+		return nil
+	}
+	ids := slices.DeleteFunc(inventory.Leaving(ks.Status), func(id inventory.ID) bool { _, known := l[owner][id]; return known })
+	if len(ids) == 0 {
+		return nil
+	}
+	entries, err := inventory.Here(ks)
+	if err != nil {
+		return nil // whoever applies it reports that
+	}
+	return slices.DeleteFunc(entries, func(e inventory.Entry) bool { return !slices.Contains(ids, e.ID) })
+}
+
 // observe reads what is leaving from the status of a Kustomization that is not being switched; nil is one
-// that is gone. From one that is being deleted it leaves until that has deleted it, or leaves what it applied. It reports whether something is not leaving any more.
-func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) (fewer bool) {
+// that is gone. From one that is being deleted it leaves until that has deleted it, or leaves what it applied. It reports whether that is another than before.
+func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) (differs bool) {
 	stated := map[inventory.ID]bool{}
 	if ks != nil && (ks.DeletionTimestamp.IsZero() || inventory.Deletes(ks)) {
 		for _, id := range inventory.Leaving(ks.Status) {
@@ -49,16 +74,18 @@ func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) 
 	for id := range l[owner] {
 		if !stated[id] {
 			delete(l[owner], id)
-			fewer = true
+			differs = true
 		}
 	}
 	for id := range stated {
+		_, before := l[owner][id]
+		differs = differs || !before
 		l.add(owner, id, left{})
 	}
 	if len(l[owner]) == 0 {
 		delete(l, owner)
 	}
-	return fewer
+	return differs
 }
 
 // observe learns whether a Kustomization is suspended; nil is one that is gone. It reports whether one is that was not.

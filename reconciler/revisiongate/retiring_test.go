@@ -1,6 +1,7 @@
 package revisiongate
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -74,7 +76,7 @@ func TestWhatGoesWithItsKustomizationStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tracker := New(nil, fakeTemplates{})
 			for _, ks := range tc.there {
-				tracker.observe(client.ObjectKeyFromObject(ks), ks)
+				tracker.observe(t.Context(), client.ObjectKeyFromObject(ks), ks, false)
 			}
 			owner, left, stays := tracker.Left(web())
 			if owner != shop || left != tc.want || stays != tc.want {
@@ -103,11 +105,11 @@ func TestWhatDoesNotGoAnyMoreIsLookedAt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tracker := New(nil, fakeTemplates{})
 			for _, ks := range []*kustomizev1.Kustomization{made(root, client.ObjectKey{}), made(middle, root), made(shop, middle), tc.was} {
-				tracker.observe(client.ObjectKeyFromObject(ks), ks)
+				tracker.observe(t.Context(), client.ObjectKeyFromObject(ks), ks, false)
 			}
 			var ended []string
 			tracker.Listen(Listener{Ended: func(owner client.ObjectKey) { ended = append(ended, owner.Name) }})
-			tracker.observe(client.ObjectKeyFromObject(tc.was), tc.is)
+			tracker.observe(t.Context(), client.ObjectKeyFromObject(tc.was), tc.is, false)
 			slices.Sort(ended)
 			if diff := cmp.Diff(tc.want, ended); diff != "" {
 				t.Errorf("of whom what is held is looked at (-want +got):\n%s", diff)
@@ -116,11 +118,55 @@ func TestWhatDoesNotGoAnyMoreIsLookedAt(t *testing.T) {
 	}
 }
 
+// What goes with its Kustomization keeps the overrides that counted when that began to go: it may be moved to another cluster until then,
+// as the one it is in fails. Which these were is not known after a start.
+func TestWhatRetiresKeepsItsOverrides(t *testing.T) {
+	held := func(ks *kustomizev1.Kustomization) {
+		ks.Status.Inventory = inventory.Record([]inventory.Entry{{ID: inventory.IDOf(web()), Version: web().GroupVersionKind().Version}})
+	}
+	version := func(number string) *policyv1alpha1.OverridePolicy {
+		of := rule("of-shelf", number)
+		of.Labels = inventory.OwnerLabels(shelf)
+		return of
+	}
+	drops, holds := made(root, client.ObjectKey{}, dropping(shop)), made(root, client.ObjectKey{})
+	for name, tc := range map[string]struct {
+		retire func(ctx context.Context, t *Tracker)
+		want   string
+	}{
+		"its maker drops it":         {func(ctx context.Context, t *Tracker) { t.observe(ctx, root, drops, false) }, "of-shelf 1"},
+		"somebody deletes it":        {func(ctx context.Context, t *Tracker) { t.observe(ctx, shop, made(shop, root, held, ending), false) }, "of-shelf 1"},
+		"it was so before the start": {func(ctx context.Context, t *Tracker) { t.observe(ctx, root, drops, true) }, "unknown"},
+		"its maker drops it with a new revision": {func(ctx context.Context, t *Tracker) {
+			t.Begin(root, All)
+			t.End(ctx, root, []inventory.Entry{{ID: inventory.OfKustomization(shop), Version: "v1"}})
+		}, "of-shelf 1"},
+		"it does not retire": {func(context.Context, *Tracker) {}, "of-shelf 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := New(nil, fakeTemplates{"web": web()})
+			tracker.hear(nil, version("1"), true)
+			tracker.observe(t.Context(), root, holds, true)
+			tracker.observe(t.Context(), shop, made(shop, root, held), true)
+			tc.retire(t.Context(), tracker)
+			tracker.hear(version("1"), version("2"), false)
+			if diff := cmp.Diff([]string{tc.want}, counting(tracker)); diff != "" {
+				t.Errorf("what counts (-want +got):\n%s", diff)
+			}
+			tracker.observe(t.Context(), shop, made(shop, root, held), false)
+			tracker.observe(t.Context(), root, holds, false)
+			if diff := cmp.Diff([]string{"of-shelf 2"}, counting(tracker)); diff != "" {
+				t.Errorf("what counts once it stays (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A Kustomization that leaves along with the end of a switch is known to leave before anything counts that was written.
 func TestAKustomizationLeavesBeforeASwitchEnds(t *testing.T) {
 	tracker := New(nil, fakeTemplates{})
-	tracker.observe(root, made(root, client.ObjectKey{}))
-	tracker.observe(shop, made(shop, root))
+	tracker.observe(t.Context(), root, made(root, client.ObjectKey{}), false)
+	tracker.observe(t.Context(), shop, made(shop, root), false)
 	tracker.Begin(root, All)
 	var stays bool
 	tracker.Listen(Listener{Ended: func(client.ObjectKey) { _, _, stays = tracker.Left(web()) }})

@@ -71,6 +71,7 @@ type Tracker struct {
 	leaving   leaving
 	suspends  suspends
 	lives     lives
+	retired   retired
 
 	listeners listeners
 	synced    []toolscache.InformerSynced
@@ -87,7 +88,7 @@ func New(hub client.Reader, templates Templates) *Tracker {
 		definitions: definitions{begun: map[client.ObjectKey]bool{}, stated: map[client.ObjectKey]bool{}},
 		joined:      joins{},
 		resumed:     joins{},
-		overrides:   newOverrides(), leaving: leaving{}, suspends: suspends{}, lives: lives{},
+		overrides:   newOverrides(), leaving: leaving{}, suspends: suspends{}, lives: lives{}, retired: retired{},
 	}
 }
 
@@ -109,43 +110,48 @@ func (t *Tracker) Begin(owner client.ObjectKey, of Extent) {
 // End records that a Kustomization is switched, after its status says so: to be called once all that was
 // written is seen. What left the revision, and is not gone yet, keeps the overrides that counted before.
 func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry) {
-	resources := t.watches.resources(ctx, leaving)
+	t.mu.RLock()
+	retiring := kustomizationsIn(leaving)
+	kustomizations := t.lives.among(retiring)
+	t.mu.RUnlock()
+	resources, held := t.watches.resources(ctx, leaving), t.watches.held(ctx, kustomizations)
 	t.end(owner, func() {
 		if t.begun[owner] {
 			t.joined.leave(owner, t.resumed)
 		}
 		delete(t.begun, owner)
 		delete(t.definitions.begun, owner)
-		for _, r := range resources {
-			overrides, _, known := t.overrides.inForce(r, owner, t.mixed)
-			t.leaving.add(owner, idOf(r), left{overrides: overrides, known: known})
-		}
-		for _, e := range leaving {
-			if e.ID == inventory.OfKustomization(client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}) {
-				t.leaving.add(owner, e.ID, left{}) // what it holds is left as it stands
-			}
+		t.leaving.keep(owner, resources, &t.overrides, t.mixed)
+		for _, key := range retiring {
+			t.leaving.add(owner, inventory.OfKustomization(key), left{})
+			t.retired.keep(key, held[key], &t.overrides, t.mixed)
 		}
 	})
 }
 
-// observe records an event of a Kustomization; nil is one that is gone.
-func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) {
+// observe records an event of a Kustomization; nil is one that is gone. First is true for what existed before the watch began.
+func (t *Tracker) observe(ctx context.Context, owner client.ObjectKey, ks *kustomizev1.Kustomization, first bool) {
+	var fresh []selector.Resource
+	if !first && !states(ks) {
+		t.mu.RLock()
+		entries := t.leaving.fresh(owner, ks)
+		t.mu.RUnlock()
+		fresh = t.watches.resources(ctx, entries)
+	}
 	t.mu.Lock()
 	differs := t.lives.observe(owner, ks)
+	t.leaving.keep(owner, fresh, &t.overrides, t.mixed)
+	if !states(ks) { // before it ends: what left it is not carried in between
+		differs = t.leaving.observe(owner, ks) || differs
+		differs = t.suspends.observe(owner, ks) || differs
+	}
 	t.mu.Unlock()
-	defer func() {
-		if differs { // what these hold may not be about to go any more
-			t.mu.RLock()
-			concerned := t.lives.madeBy(owner)
-			t.mu.RUnlock()
-			t.listeners.ended(concerned...)
-		}
-	}()
+	if differs {
+		concerned := retire(ctx, t, owner, first)
+		defer func() { t.listeners.ended(concerned...) }()
+	}
 	if !states(ks) {
 		defines := says(ks)
-		t.mu.Lock() // before it ends: what left it is not carried in between
-		differs = t.leaving.observe(owner, ks) || differs
-		t.mu.Unlock()
 		t.end(owner, func() {
 			delete(t.stated, owner)
 			if !defines {
@@ -156,7 +162,6 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 		if defines {
 			t.definitions.stated[owner] = true
 		}
-		differs = t.suspends.observe(owner, ks) || differs
 		t.mu.Unlock()
 		return
 	}
@@ -269,7 +274,8 @@ func (t *Tracker) Overrides(r selector.Resource) (found []policyv1alpha1.Overrid
 		return l.overrides, owner, l.known
 	}
 	if owned && t.lives.retires(owner, t.leaving, t.suspends) {
-		return nil, owner, false
+		l := t.retired[owner][idOf(r)]
+		return l.overrides, owner, l.known
 	}
 	return t.overrides.inForce(r, owner, t.mixed)
 }

@@ -88,7 +88,7 @@ func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
 		tracker.hear(nil, rule(name, "1"), true)
 	}
 	tracker.Begin(shop, All)
-	tracker.observe(shop, stating())
+	tracker.observe(t.Context(), shop, stating(), false)
 	tracker.hear(rule("changes", "1"), rule("changes", "2"), false)
 	tracker.hear(nil, rule("new", "3"), false)
 	tracker.hear(rule("goes", "1"), nil, false)
@@ -100,7 +100,7 @@ func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
 		t.Errorf("what counts while the control plane still says so (-want +got):\n%s", diff)
 	}
 	reported = nil
-	tracker.observe(shop, &kustomizev1.Kustomization{})
+	tracker.observe(t.Context(), shop, &kustomizev1.Kustomization{}, false)
 	if diff := cmp.Diff([]string{"changes 2", "new 3"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts then (-want +got):\n%s", diff)
 	}
@@ -112,7 +112,7 @@ func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
 func TestASwitchThatBeganElsewhereHoldsWhatItTouches(t *testing.T) {
 	tracker := New(nil, fakeTemplates{})
 	tracker.hear(nil, rule("one", "2"), true) // some of them are written
-	tracker.observe(shop, stating())
+	tracker.observe(t.Context(), shop, stating(), false)
 	if diff := cmp.Diff([]string{"unknown"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts (-want +got):\n%s", diff)
 	}
@@ -121,7 +121,7 @@ func TestASwitchThatBeganElsewhereHoldsWhatItTouches(t *testing.T) {
 	}
 	tracker.Begin(shop, All)
 	tracker.End(t.Context(), shop, nil)
-	tracker.observe(shop, &kustomizev1.Kustomization{})
+	tracker.observe(t.Context(), shop, &kustomizev1.Kustomization{}, false)
 	if diff := cmp.Diff([]string{"one 2"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts once it ended (-want +got):\n%s", diff)
 	}
@@ -138,10 +138,10 @@ func TestWhatIsNotSwitched(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker := New(nil, fakeTemplates{})
-			tracker.observe(shop, stating())
+			tracker.observe(t.Context(), shop, stating(), false)
 			ks := stating()
 			change(ks)
-			tracker.observe(shop, ks)
+			tracker.observe(t.Context(), shop, ks, false)
 			if _, switching := tracker.Switching(web()); switching {
 				t.Error("it is being switched")
 			}
@@ -162,7 +162,7 @@ func TestWhatLeftKeepsItsOverrides(t *testing.T) {
 	}
 	ks := &kustomizev1.Kustomization{}
 	ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.LeavingKey: entry.ID.String()}}}
-	tracker.observe(shop, ks)
+	tracker.observe(t.Context(), shop, ks, false)
 	if _, _, stays := tracker.Left(web()); !stays {
 		t.Error("it is not leaving any more, though the status says so")
 	}
@@ -171,7 +171,7 @@ func TestWhatLeftKeepsItsOverrides(t *testing.T) {
 	for _, suspended := range []bool{true, false} {
 		again := ks.DeepCopy()
 		again.Spec.Suspend = suspended
-		tracker.observe(shop, again)
+		tracker.observe(t.Context(), shop, again, false)
 		if _, left, stays := tracker.Left(web()); stays == suspended || !left {
 			t.Errorf("suspended %t: it has left: %t, stays as it stands: %t", suspended, left, stays)
 		}
@@ -179,16 +179,38 @@ func TestWhatLeftKeepsItsOverrides(t *testing.T) {
 	if ended != 1 {
 		t.Errorf("%d times those who carry it were told that it does not leave any more, want once: as it was suspended", ended)
 	}
-	tracker.observe(shop, &kustomizev1.Kustomization{})
+	tracker.observe(t.Context(), shop, &kustomizev1.Kustomization{}, false)
 	if _, left, _ := tracker.Left(web()); left {
 		t.Error("it has left a revision that it is part of")
 	}
 	if diff := cmp.Diff([]string{"one 2"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts for it once it is wanted again (-want +got):\n%s", diff)
 	}
-	tracker.observe(shop, ks) // as a start finds it
+	tracker.observe(t.Context(), shop, ks, false) // as a start finds it
 	if diff := cmp.Diff([]string{"unknown"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts after a restart (-want +got):\n%s", diff)
+	}
+}
+
+// What leaves a Kustomization that is not switched keeps its overrides as well: it may have to move before what replaces it is healthy.
+func TestWhatLeavesWithoutASwitchKeepsItsOverrides(t *testing.T) {
+	for first, want := range map[bool]string{false: "one 1", true: "unknown"} {
+		tracker := New(nil, fakeTemplates{"web": web()})
+		version := func(number string) *policyv1alpha1.OverridePolicy {
+			of := rule("one", number)
+			of.Labels = nil // of somebody
+			return of
+		}
+		tracker.hear(nil, version("1"), true)
+		ks := made(shop, client.ObjectKey{})
+		ks.Status.Inventory = inventory.Record([]inventory.Entry{{ID: inventory.IDOf(web()), Version: web().GroupVersionKind().Version}})
+		ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.LeavingKey: inventory.IDOf(web()).String()}}}
+		tracker.observe(t.Context(), shop, ks, first)
+		tracker.hear(version("1"), version("2"), false)
+		tracker.observe(t.Context(), shop, ks, false)
+		if diff := cmp.Diff([]string{want}, counting(tracker)); diff != "" {
+			t.Errorf("known before the watch began: %t; what counts (-want +got):\n%s", first, diff)
+		}
 	}
 }
 
@@ -199,14 +221,14 @@ func TestWhatLeavesWhileAnotherOneIsSwitched(t *testing.T) {
 	of := rule("of-shelf", "2")
 	of.Labels = inventory.OwnerLabels(shelf)
 	tracker.hear(nil, of, true)
-	tracker.observe(shelf, stating())
+	tracker.observe(t.Context(), shelf, stating(), false)
 	tracker.Begin(shop, All)
 	tracker.End(t.Context(), shop, []inventory.Entry{{ID: inventory.IDOf(web()), Version: web().GroupVersionKind().Version}})
 	for range 2 {
 		if diff := cmp.Diff([]string{"unknown"}, counting(tracker)); diff != "" {
 			t.Errorf("what counts for it (-want +got):\n%s", diff)
 		}
-		tracker.observe(shelf, &kustomizev1.Kustomization{})
+		tracker.observe(t.Context(), shelf, &kustomizev1.Kustomization{}, false)
 	}
 }
 
@@ -226,11 +248,11 @@ func TestWhatLeftOneThatIsBeingDeleted(t *testing.T) {
 			ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.LeavingKey: inventory.IDOf(web()).String()}}}
 			tc.change(ks)
 			tracker := New(nil, fakeTemplates{})
-			tracker.observe(shop, ks)
+			tracker.observe(t.Context(), shop, ks, false)
 			if _, _, stays := tracker.Left(web()); stays != tc.want {
 				t.Errorf("it stays as it stands: %t", stays)
 			}
-			tracker.observe(shop, nil)
+			tracker.observe(t.Context(), shop, nil, false)
 			if _, left, _ := tracker.Left(web()); left {
 				t.Error("it has left one that is gone")
 			}

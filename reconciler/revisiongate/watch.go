@@ -22,7 +22,7 @@ func (t *Tracker) Register(ctx context.Context, hub cache.Cache, kustomizations 
 		&policyv1alpha1.ClusterOverridePolicy{}: ofOverrides(t),
 	}
 	if kustomizations {
-		handlers[&kustomizev1.Kustomization{}] = ofKustomizations(t)
+		handlers[&kustomizev1.Kustomization{}] = ofKustomizations(ctx, t)
 	}
 	for kind, handler := range handlers {
 		informer, err := hub.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
@@ -38,18 +38,18 @@ func (t *Tracker) Register(ctx context.Context, hub cache.Cache, kustomizations 
 	return nil
 }
 
-func ofKustomizations(t *Tracker) toolscache.ResourceEventHandler {
-	observe := func(obj any) {
+func ofKustomizations(ctx context.Context, t *Tracker) toolscache.ResourceEventHandler {
+	observe := func(obj any, first bool) {
 		if ks, ok := obj.(*kustomizev1.Kustomization); ok {
-			t.observe(client.ObjectKeyFromObject(ks), ks)
+			t.observe(ctx, client.ObjectKeyFromObject(ks), ks, first)
 		}
 	}
-	return toolscache.ResourceEventHandlerFuncs{
+	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    observe,
-		UpdateFunc: func(_, obj any) { observe(obj) },
+		UpdateFunc: func(_, obj any) { observe(obj, false) },
 		DeleteFunc: func(obj any) {
 			if ks, ok := last(obj).(*kustomizev1.Kustomization); ok {
-				t.observe(client.ObjectKeyFromObject(ks), nil)
+				t.observe(ctx, client.ObjectKeyFromObject(ks), nil, false)
 			}
 		},
 	}
