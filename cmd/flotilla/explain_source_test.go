@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -158,6 +159,9 @@ func TestAnExplanationKnowsWhatBecomesOfItself(t *testing.T) {
 	}
 	source := &sourcev1.GitRepository{TypeMeta: metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind}, ObjectMeta: named}
 	source.Status.ObservedGeneration, source.Status.Conditions = 1, ready(metav1.ConditionFalse, "GitOperationFailed", "no such branch")
+	made := &sourcev1.ExternalArtifact{TypeMeta: metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.ExternalArtifactKind}, ObjectMeta: named}
+	made.Annotations = map[string]string{gitopsv1alpha1.FetchedAnnotation: "sha256:1"}
+	made.Status.Artifact = &meta.Artifact{Revision: "v1@sha256:1", Digest: "sha256:1"}
 	hook := &notificationv1.Receiver{TypeMeta: metav1.TypeMeta{APIVersion: notificationv1.GroupVersion.String(), Kind: notificationv1.ReceiverKind}, ObjectMeta: named}
 	hook.Status.Conditions = ready(metav1.ConditionFalse, "NotListening", "nobody listens")
 	fresh := &kustomizev1.Kustomization{TypeMeta: metav1.TypeMeta{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind}, ObjectMeta: named}
@@ -172,6 +176,7 @@ func TestAnExplanationKnowsWhatBecomesOfItself(t *testing.T) {
 		"nobody has looked yet":         {fresh, []string{"NotReady", "it is not ready: nobody has looked at it yet"}, true},
 		"it is ready":                   {ks(metav1.ConditionTrue, "ReconciliationSucceeded", "Applied"), nil, false},
 		"a source that is not ready":    {source, []string{"GitOperationFailed", "it is not ready: no such branch"}, true},
+		"one that others make":          {made, nil, false},
 		"a Receiver nobody hears":       {hook, []string{"NotListening", "it is not ready: nobody listens"}, true},
 		"another kind":                  {&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: named}, nil, false},
 	} {

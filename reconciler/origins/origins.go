@@ -9,9 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -239,4 +242,19 @@ func Revision(of Object) string {
 		return artifact.Revision
 	}
 	return ""
+}
+
+// Conditions returns the conditions of a source. What others make is Ready with its artifact unless they say otherwise, as
+// they need not say so: nobody else looks at that.
+func Conditions(of Object) []metav1.Condition {
+	said := of.GetConditions()
+	kind, _ := KindOf(Of(of).Kind)
+	if !kind.Given || of.GetArtifact() == nil || apimeta.FindStatusCondition(said, meta.ReadyCondition) != nil {
+		return said
+	}
+	ready := metav1.Condition{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Reason: meta.SucceededReason}
+	if stalled := apimeta.FindStatusCondition(said, meta.StalledCondition); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, stalled.Reason, stalled.Message
+	}
+	return append(slices.Clone(said), ready)
 }

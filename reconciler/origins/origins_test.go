@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -140,5 +141,42 @@ func TestFacts(t *testing.T) {
 	}
 	if got := origins.Revision(&sourcev1.GitRepository{}); got != "" {
 		t.Errorf("without an artifact the revision is %q", got)
+	}
+}
+
+// TestWhatOthersMakeIsReady: who makes an artifact need not say that it is ready, and may say that it is not.
+func TestWhatOthersMakeIsReady(t *testing.T) {
+	artifact := &meta.Artifact{Revision: "v1@sha256:1"}
+	says := func(kind string, status metav1.ConditionStatus) []metav1.Condition {
+		return []metav1.Condition{{Type: kind, Status: status, Reason: "Said"}}
+	}
+	for name, tc := range map[string]struct {
+		artifact *meta.Artifact
+		says     []metav1.Condition
+		want     metav1.ConditionStatus // of the condition Ready; empty for none
+	}{
+		"there is an artifact, and nothing is said":     {artifact, nil, metav1.ConditionTrue},
+		"there is an artifact, and other things said":   {artifact, says("Healthy", metav1.ConditionTrue), metav1.ConditionTrue},
+		"there is an artifact, and it is said to fail":  {artifact, says(meta.ReadyCondition, metav1.ConditionFalse), metav1.ConditionFalse},
+		"there is an artifact, and it is said to stall": {artifact, says(meta.StalledCondition, metav1.ConditionTrue), metav1.ConditionFalse},
+		"there is no artifact, and nothing is said":     {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := &sourcev1.ExternalArtifact{Status: sourcev1.ExternalArtifactStatus{Artifact: tc.artifact, Conditions: tc.says}}
+			var got metav1.ConditionStatus
+			if ready := apimeta.FindStatusCondition(origins.Conditions(of), meta.ReadyCondition); ready != nil {
+				got = ready.Status
+			}
+			if got != tc.want {
+				t.Errorf("Ready is %q, want %q", got, tc.want)
+			}
+			if diff := cmp.Diff(tc.says, of.Status.Conditions); diff != "" {
+				t.Errorf("its own conditions changed (-want +got):\n%s", diff)
+			}
+		})
+	}
+	fetched := &sourcev1.GitRepository{Status: sourcev1.GitRepositoryStatus{Artifact: artifact}}
+	if got := origins.Conditions(fetched); got != nil {
+		t.Errorf("of what is fetched here, nothing is said but its own conditions: %v", got)
 	}
 }

@@ -162,7 +162,7 @@ func (s *Survey) Leaderless(since string) {
 // Source adds a source.
 func (s *Survey) Source(of origins.Object) {
 	facts, at := origins.FactsOf(of), origins.Of(of)
-	state, ready := judge(of.GetConditions(), facts.Observed == of.GetGeneration())
+	state, ready := judge(origins.Conditions(of), facts.Observed == of.GetGeneration())
 	out := Source{Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, URL: remark.Address(facts.URL), State: state}
 	if ready != nil {
 		out.Message = ready.Message
