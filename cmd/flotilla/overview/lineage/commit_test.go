@@ -10,13 +10,15 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // TestTheCommitOfAnArtifact: an artifact of a registry says itself which commit it was packed from, or nobody does.
 func TestTheCommitOfAnArtifact(t *testing.T) {
 	const digest, commit = "latest@sha256:abc", "main@sha1:9f2c8c1d"
-	unknown := &lineage.Commit{Revision: digest, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
+	unknown := &lineage.Commit{Revision: digest, Artifact: true, Unknown: "the artifact does not say of which commit it was packed: flux push artifact --revision does"}
 	stated := &lineage.Commit{Revision: commit, Unknown: "so says the artifact, of which author and subject are not known: git show 9f2c8c1d"}
+	other := &lineage.Commit{Revision: digest, Artifact: true, Unknown: `it was packed from "release 7", so says the artifact, which is no commit`}
 	signed := map[string]string{"org.opencontainers.image.revision": commit, "revision": digest, "gitops.flotilla.io/artifact-signing-key": "SHA256:k", "gitops.flotilla.io/artifact-signer": "ann.pub"}
 	vouched := &lineage.Commit{Revision: commit, Unknown: stated.Unknown, Signed: "artifact signed by the key ann.pub (SHA256:k)"}
 	for name, tc := range map[string]struct {
@@ -28,7 +30,8 @@ func TestTheCommitOfAnArtifact(t *testing.T) {
 		"it says a commit": {digest, commit, map[string]string{"org.opencontainers.image.revision": commit}, stated, stated},
 		"it is signed":     {digest, commit, signed, vouched, vouched},
 		"the source has another one by now": {"latest@sha256:old", commit, map[string]string{"org.opencontainers.image.revision": commit},
-			&lineage.Commit{Revision: "latest@sha256:old", Unknown: unknown.Unknown}, stated},
+			&lineage.Commit{Revision: "latest@sha256:old", Artifact: true, Unknown: unknown.Unknown}, stated},
+		"it says something else": {digest, "release 7", map[string]string{"org.opencontainers.image.revision": "release 7"}, other, other},
 	} {
 		source := &sourcev1.OCIRepository{Status: sourcev1.OCIRepositoryStatus{Artifact: &meta.Artifact{Revision: digest, Metadata: tc.metadata}}}
 		ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{LastAppliedRevision: digest, LastAppliedOriginRevision: tc.origin}}
@@ -40,6 +43,31 @@ func TestTheCommitOfAnArtifact(t *testing.T) {
 			t.Errorf("%s: what is applied (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(tc.fetched, lineage.FetchedCommit(digest, source)); diff != "" {
+			t.Errorf("%s: what is fetched (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestNoCommit: what others put together has a digest, which git does not know.
+func TestNoCommit(t *testing.T) {
+	const digest, commit = "sha256:0b7a6c5d4e3f2a1b", "main@sha1:9f2c8c1d"
+	artifact := meta.Artifact{Revision: digest}
+	stated := meta.Artifact{Revision: digest, Metadata: map[string]string{"org.opencontainers.image.revision": commit}}
+	for name, tc := range map[string]struct {
+		source origins.Object
+		want   *lineage.Commit
+	}{
+		"the objects of a Bucket": {&sourcev1.Bucket{Status: sourcev1.BucketStatus{Artifact: &artifact}}, &lineage.Commit{Revision: digest, Artifact: true}},
+		"an ExternalArtifact":     {&sourcev1.ExternalArtifact{Status: sourcev1.ExternalArtifactStatus{Artifact: &artifact}}, &lineage.Commit{Revision: digest, Artifact: true}},
+		"an ExternalArtifact that says a commit": {&sourcev1.ExternalArtifact{Status: sourcev1.ExternalArtifactStatus{Artifact: &stated}},
+			&lineage.Commit{Revision: commit, Unknown: "so says the artifact, of which author and subject are not known: git show 9f2c8c1d"}},
+	} {
+		ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{LastAppliedRevision: digest}}
+		ks.Status.LastAppliedOriginRevision = tc.source.GetArtifact().Metadata["org.opencontainers.image.revision"]
+		if diff := cmp.Diff(tc.want, lineage.CommitOf(ks, tc.source)); diff != "" {
+			t.Errorf("%s: what is applied (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(tc.want, lineage.FetchedCommit(digest, tc.source)); diff != "" {
 			t.Errorf("%s: what is fetched (-want +got):\n%s", name, diff)
 		}
 	}

@@ -104,6 +104,12 @@ func TestTrace(t *testing.T) {
 			File:   &lineage.File{Unknown: "the control plane's artifact server cannot be reached from here (hub:8080)"},
 			Notes:  []string{"No policy carries it to clusters: flotilla explain deployment/web -n shop says why."},
 		},
+		"bucket": {
+			Object: template, Applier: applier, Managers: []string{"kubectl"},
+			Source: &lineage.Source{Object: lineage.Object{Kind: "Bucket", Namespace: "default", Name: "fleet"}, URL: "https://s3.example.com/fleet", Reference: "all objects", State: situation.Ready},
+			Commit: &lineage.Commit{Revision: "sha256:0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d9f2c4d1e0b7a6c5d4e3f2a1b0c9d8e7f", Artifact: true},
+			File:   &lineage.File{Path: "app/web.yaml", Line: 12},
+		},
 		"byhand": {
 			Object: template, Managers: []string{"kubectl", "team-tool"},
 			Binding: &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"},

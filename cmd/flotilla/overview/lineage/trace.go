@@ -84,6 +84,8 @@ type Commit struct {
 	Signed string `json:"signed,omitempty"`
 	// Unknown is why author and subject are not known.
 	Unknown string `json:"unknown,omitempty"`
+	// Artifact means that there is no commit that anybody knows: the revision is that of an artifact.
+	Artifact bool `json:"artifact,omitempty"`
 }
 
 // File is the place of the object in the repository.
@@ -229,21 +231,14 @@ func (t Trace) lines() []line {
 	if s := t.Source; s != nil {
 		add("repository", "%s, %s, %s%s", s.URL, s.Reference, s.Object, unless(s.State, s.Message))
 	}
-	if c := t.Commit; c != nil {
-		add("commit", "%s", c.Revision)
-		if c.Unknown != "" {
-			add("", "%s%s", c.Unknown, after("; ", c.Signed))
-		} else {
-			add("", "%q by %s, %s%s", c.Subject, orNobody(c.Author), c.Date, after("; ", c.Signed))
-		}
-	}
+	out = append(out, t.Commit.lines()...)
 	out = append(out, t.written()...)
 	if a := t.Applier; a != nil {
 		add("applied by", "%s, path %s%s", a.Object, a.Path, unless(a.State, a.Message))
 	}
 	switch managers := strings.Join(t.Managers, ", "); {
 	case managers != "" && t.Applier != nil:
-		add("written by", "%s, too: what the commit says is put back when the Kustomization is reconciled next", managers)
+		add("written by", "%s, too: what the %s says is put back when the Kustomization is reconciled next", managers, t.Commit.word())
 	case managers != "":
 		add("written by", "%s; no Kustomization applies it", managers)
 	}
@@ -312,7 +307,7 @@ func (t Trace) written() []line {
 // changed returns which commit last changed the file, or how to find out; empty if that cannot be known.
 func (t Trace) changed() string {
 	switch f := t.File; {
-	case f.Path == "" || t.Commit == nil:
+	case f.Path == "" || t.Commit == nil || t.Commit.Artifact:
 		return ""
 	case f.Submodule != nil:
 		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of that repository", f.Submodule.Commit, f.Submodule.Path)
