@@ -3,7 +3,6 @@ package ownership
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,8 +39,8 @@ func Adopt(desired, live *unstructured.Unstructured) ([]byte, error) {
 		at      = ""
 	)
 	for _, entry := range entriesOf(live) {
-		fields, err := setOf(fieldsOf(entry))
-		if entry["apiVersion"] != desired.GetAPIVersion() || !yields(entry) || err != nil {
+		fields, readable := takeable(entry, desired)
+		if !readable {
 			entries = append(entries, entry)
 			continue
 		}
@@ -50,42 +49,23 @@ func Adopt(desired, live *unstructured.Unstructured) ([]byte, error) {
 			at = time
 		}
 		got := in.take(fields, desired.Object)
-		if got.Empty() {
-			entries = append(entries, entry)
-			continue
+		left, err := without(entry, fields, got)
+		if err != nil {
+			return nil, err
 		}
-		taken = append(taken, got)
-		if left := fields.Difference(got); !left.Empty() {
-			entry = maps.Clone(entry)
-			if entry["fieldsV1"], err = encode(left); err != nil {
-				return nil, err
-			}
-			entries = append(entries, entry)
+		entries = append(entries, left...)
+		if !got.Empty() {
+			taken = append(taken, got)
 		}
 	}
 	if len(taken) == 0 {
 		return nil, nil
 	}
-	fields, err := encode(union(taken))
-	if err != nil {
-		return nil, err
-	}
-	ours := map[string]any{
-		"manager": FieldManager, "operation": string(metav1.ManagedFieldsOperationApply), "apiVersion": desired.GetAPIVersion(),
-		"fieldsType": "FieldsV1", "fieldsV1": fields,
-	}
+	ours := map[string]any{}
 	if at != "" {
 		ours["time"] = at
 	}
-	// A version of its own keeps this from undoing what somebody writes meanwhile, and the UID
-	// from marking another object of the same name.
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "managedFields": append(entries, ours),
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("encode who owns %s %s: %w", live.GetKind(), live.GetName(), err)
-	}
-	return patch, nil
+	return handOver(desired, live, entries, ours, taken)
 }
 
 // yields reports whether the fields of an entry of managedFields can be taken.

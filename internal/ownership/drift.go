@@ -113,6 +113,7 @@ func (c *changes) taken(path string, fields, ours map[string]any, desired, live 
 		}
 		want, wanted, err := c.in.step(element, desired)
 		if err != nil || !wanted {
+			c.moved(path, element, desired, live)
 			continue
 		}
 		below, _ := sub.(map[string]any)
@@ -126,6 +127,36 @@ func (c *changes) taken(path string, fields, ours map[string]any, desired, live 
 		case !isOurs && there && !c.alike(want, have):
 			change := c.of()
 			change.Fields = append(change.Fields, strings.TrimPrefix(at, "."))
+		}
+	}
+}
+
+// moved finds the key fields by which an item of somebody else, which desired does not name, stands where one of
+// desired was, and no longer is: they have the same name, or both have none and there is no other.
+func (c *changes) moved(path, element string, desired, live any) {
+	keys := keyOf(element)
+	wanted, _ := desired.([]any)
+	there, _ := live.([]any)
+	have, found, err := c.in.step(element, live)
+	object, is := have.(map[string]any)
+	if len(keys) == 0 || len(wanted) == 0 || !found || !is || err != nil {
+		return
+	}
+	want := wanted[0]
+	if object["name"] != nil || len(wanted) > 1 {
+		if want, found, err = c.in.counterpart(map[string]any{"name": nil}, have, wanted); !found || err != nil {
+			return
+		}
+	}
+	was, is := want.(map[string]any)
+	if _, stays, err := c.in.counterpart(keys, want, there); !is || stays || err != nil || was["name"] != object["name"] {
+		return
+	}
+	at := longer(path, c.describe(element, live))
+	for key := range keys {
+		if value, given := was[key]; given && !c.alike(value, object[key]) {
+			change := c.of()
+			change.Fields = append(change.Fields, strings.TrimPrefix(longer(at, c.describe("f:"+key, want)), "."))
 		}
 	}
 }

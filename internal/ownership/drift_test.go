@@ -3,12 +3,16 @@ package ownership_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-io/flotilla/internal/ownership"
 )
@@ -166,6 +170,109 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestDisplace: what somebody made of an item of ours by changing its key goes, and nothing else of his.
+func TestDisplace(t *testing.T) {
+	const desired = `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{name: http, port: 80}, {name: admin, port: 90, nodePort: 30090}]}}`
+	const alone = `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}`
+	port := func(number int) string {
+		return fmt.Sprintf(`"k:{\"port\":%d,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:name": {}}`, number)
+	}
+	ports := func(of ...string) string { return `{"f:spec": {"f:ports": {` + strings.Join(of, ", ") + `}}}` }
+	entry := func(manager, operation, fields string) string {
+		return `{manager: ` + manager + `, operation: ` + operation + `, apiVersion: v1, fieldsV1: ` + fields + `}`
+	}
+	ours := entry("flotilla", "Apply", ports(port(90)))
+	twice := field.Duplicate(field.NewPath("spec", "ports").Index(1).Child("name"), "http")
+	cases := map[string]struct {
+		desired, live string // the ports
+		refused       *field.Error
+		entries       []string
+		left          []string // without ours; nil: there is nothing to take
+		taken         string
+	}{
+		"the number of a port, by hand": {
+			desired, `{name: http, port: 81, protocol: TCP}`, twice, []string{entry("kubectl-edit", "Update", ports(port(81))), ours}, []string{}, ports(port(81), port(90)),
+		},
+		"of several, the one that is in the way": {
+			desired, `{name: http, port: 81, protocol: TCP}, {name: mine, port: 82, protocol: TCP}`, twice,
+			[]string{entry("kubectl-edit", "Update", ports(port(81), port(82))), ours}, []string{entry("kubectl-edit", "Update", ports(port(82)))}, ports(port(81), port(90)),
+		},
+		"the port of a node": {
+			desired, `{name: other, port: 81, protocol: TCP, nodePort: 30090}`, field.Duplicate(field.NewPath("spec", "ports").Index(1).Child("nodePort"), 30090),
+			[]string{entry("kubectl-edit", "Update", ports(port(81))), ours}, []string{}, ports(port(81), port(90)),
+		},
+		"one that has no name, beside one that has none": {
+			alone, `{port: 81, protocol: TCP}`, field.Required(field.NewPath("spec", "ports").Index(0).Child("name"), ""), []string{entry("kubectl-edit", "Update", ports(port(81)))}, []string{}, ports(port(81)),
+		},
+		"one that has a name, beside one that has none": {
+			alone, `{name: mine, port: 81, protocol: TCP}`, field.Required(field.NewPath("spec", "ports").Index(0).Child("name"), ""), []string{entry("kubectl-edit", "Update", ports(port(81)))}, nil, "",
+		},
+		"what the cluster itself, or who applies for reasons of their own, has there": {
+			desired, `{name: http, port: 81, protocol: TCP}`, twice, []string{entry("kube-controller-manager", "Update", ports(port(81))), entry("some-operator", "Apply", ports(port(81))), ours}, nil, "",
+		},
+		"another list was refused": {
+			desired, `{name: http, port: 81, protocol: TCP}`, field.Duplicate(field.NewPath("spec", "others").Index(1).Child("name"), "http"), []string{entry("kubectl-edit", "Update", ports(port(81))), ours}, nil, "",
+		},
+		"another field was refused": {
+			desired, `{name: http, port: 81, protocol: TCP}`, field.Invalid(field.NewPath("spec", "ports").Index(1).Child("name"), "http", ""), []string{entry("kubectl-edit", "Update", ports(port(81))), ours}, nil, "",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			stands := object(t, `{apiVersion: v1, kind: Service, metadata: {name: web, uid: u, resourceVersion: "7", managedFields: [`+strings.Join(tc.entries, ", ")+`]}, spec: {ports: [`+tc.live+`]}}`)
+			refusal := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", field.ErrorList{tc.refused})
+			patch, err := ownership.Displace(object(t, tc.desired), stands, refusal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.left == nil {
+				if patch != nil {
+					t.Errorf("patch = %s, want none", patch)
+				}
+				return
+			}
+			var got map[string]any
+			if err := json.Unmarshal(patch, &got); err != nil {
+				t.Fatal(err)
+			}
+			mine := strings.Replace(entry("flotilla", "Apply", tc.taken), "fieldsV1", "fieldsType: FieldsV1, fieldsV1", 1)
+			want := object(t, `{kind: X, metadata: {uid: u, resourceVersion: "7", managedFields: [`+strings.Join(append(tc.left, mine), ", ")+`]}}`)
+			delete(want.Object, "kind")
+			if diff := cmp.Diff(want.Object, got); diff != "" {
+				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if patch, err := ownership.Displace(object(t, desired), object(t, desired), errors.New("no way")); patch != nil || err != nil {
+		t.Errorf("of another refusal: %s, %v", patch, err)
+	}
+}
+
+// TestWhatHasAnotherKey: an item whose key somebody changed is another one for servers, and the same one for people.
+func TestWhatHasAnotherKey(t *testing.T) {
+	const managed = `metadata: {name: web, managedFields: [{manager: kubectl-edit, operation: Update, apiVersion: v1, fieldsV1: {"f:spec": {"f:ports": {"k:{\"port\":81,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}}}]}`
+	for name, tc := range map[string]struct{ desired, live, want string }{
+		"the number of a port with a name":            {`{name: http, port: 80}`, `{name: http, port: 81, protocol: TCP}`, "spec.ports[http].port changed by kubectl-edit"},
+		"the number of the only port":                 {`{port: 80}`, `{port: 81, protocol: TCP}`, `spec.ports[{"port":81,"protocol":"TCP"}].port changed by kubectl-edit`},
+		"a port that comes beside ours":               {`{name: http, port: 80}`, `{name: http, port: 80, protocol: TCP}, {name: mine, port: 81, protocol: TCP}`, ""},
+		"one that has the name of one that is there":  {`{name: http, port: 80}`, `{name: http, port: 80, protocol: TCP}, {name: http, port: 81, protocol: TCP}`, ""},
+		"one that is ours but for what has a default": {`{name: http, port: 81}`, `{name: http, port: 81, protocol: TCP}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired := object(t, `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [`+tc.desired+`]}}`)
+			live := object(t, `{apiVersion: v1, kind: Service, `+managed+`, spec: {ports: [`+tc.live+`]}}`)
+			if got := ownership.Describe(ownership.Changes(desired, live)); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// crowded is how a server refuses ports of a container that have one name.
+var crowded = apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{
+	field.Duplicate(field.NewPath("spec", "template", "spec", "containers").Index(0).Child("ports").Index(1).Child("name"), "http"),
+})
+
 // FuzzMember looks at objects as hostile members may send them.
 func FuzzMember(f *testing.F) {
 	f.Add([]byte(`{"kind":"Deployment","metadata":{"managedFields":[{"manager":"a","operation":"Update","fieldsV1":{"f:spec":{"k:{\"name\":1}":{},"v:[":{},"i:-1":{},"f":{}}}}]},"spec":[1,{"name":"web"}]}`))
@@ -183,6 +290,7 @@ func FuzzMember(f *testing.F) {
 		if _, err := ownership.Adopt(desired, hostile); err != nil {
 			t.Errorf("adopt: %v", err)
 		}
+		_, _ = ownership.Displace(desired, hostile, crowded) // what of ours cannot be read is an error
 		retained := hostile.DeepCopy()
 		retained.SetGroupVersionKind(desired.GroupVersionKind())
 		retained.SetName("web")

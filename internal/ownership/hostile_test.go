@@ -218,6 +218,7 @@ func inspections(tb testing.TB, desired, live *unstructured.Unstructured) map[st
 				tb.Error(err)
 			}
 		},
+		"displace":              func() { _, _ = ownership.Displace(desired, strange, crowded) },
 		"retain what is wanted": func() { _, _ = ownership.Retained(desired, retained, live) },
 		"retain what is there":  func() { _, _ = ownership.Retained(desired, theirs, live) },
 	}

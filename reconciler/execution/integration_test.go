@@ -47,6 +47,7 @@ func TestFleet(t *testing.T) {
 		{"what gets no Pods says why", testNotMade},
 		{"a change reaches the member", testLatency},
 		{"what others change of ours is put back, and nothing else", testDrift},
+		{"a port whose number others change is put back, and theirs stay", testPort},
 		{"what is removed in the member is made again", testRemovedInMember},
 		{"what is in the way is left alone until told otherwise", testConflict},
 		{"what others change is reported and left alone where that is wanted", testReported},

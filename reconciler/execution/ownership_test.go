@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,53 @@ func testReported(t *testing.T, f *fleet) {
 	if writes := f.hub.QuietRevision(t) - before; writes > 6 {
 		t.Errorf("%d writes", writes)
 	}
+}
+
+// testPort: a port with another number is another port, which has the name of ours: both at once are refused.
+func testPort(t *testing.T, f *fleet) {
+	service := func(port int32, more ...corev1.ServicePort) *corev1.Service {
+		ports := append([]corev1.ServicePort{{Name: "http", Port: port, Protocol: corev1.ProtocolTCP}}, more...)
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Ports: ports}}
+	}
+	theirs := corev1.ServicePort{Name: "theirs", Port: 90, Protocol: corev1.ProtocolTCP}
+	numbers := func(ctx context.Context) ([]int32, error) {
+		is := service(0)
+		err := f.edge.Get(ctx, client.ObjectKeyFromObject(is), is)
+		var out []int32
+		for _, p := range is.Spec.Ports {
+			out = append(out, p.Port)
+		}
+		slices.Sort(out)
+		return out, err
+	}
+	has := func(want ...int32) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("the ports are %v", want), func(ctx context.Context) error {
+			if got, err := numbers(ctx); err != nil || !slices.Equal(got, want) {
+				return fmt.Errorf("they are %v, %w", got, err)
+			}
+			return nil
+		})
+	}
+	template := service(80)
+	b := f.template(t, template, 0)
+	f.applied(t, b)
+	renumber := func(to int32, more ...corev1.ServicePort) {
+		edit(t, f, service(0), "kubectl-edit", func(s *corev1.Service) { s.Spec.Ports = service(to, more...).Spec.Ports })
+	}
+	renumber(81, theirs)
+	has(80, 90)
+	f.drifted(t, b, workv1alpha1.WorkDriftRevertedReason, "Service shop/web: spec.ports[http].port changed by kubectl-edit at 2")
+	f.applied(t, b)
+	b.Spec.Suspension = &workv1alpha2.Suspension{}
+	b.Spec.Suspension.Dispatching = ptr.To(true)
+	f.carry(t, b, template)
+	renumber(82, theirs)
+	template.Spec.Ports[0].Port = 83
+	b.Spec.Suspension = nil
+	f.carry(t, b, template)
+	has(83, 90)
+	f.applied(t, b)
 }
 
 func testAdopted(t *testing.T, f *fleet) {

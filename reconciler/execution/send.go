@@ -50,7 +50,10 @@ func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*mem
 	case to.act == correct || there && !ours || d.retention.MustRead(desired, known, sentBefore, o.record.Replicas != nil):
 		return d.over(ctx, s, o, desired, to.act)
 	case ours || sentBefore:
-		return put(ctx, s, desired)
+		if made, err := put(ctx, s, desired); !ownership.Crowded(err) {
+			return made, err
+		}
+		return d.over(ctx, s, o, desired, to.act)
 	}
 	desired.SetResourceVersion(members.OnlyNew)
 	made, err := put(ctx, s, desired)
@@ -100,25 +103,22 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	if err != nil {
 		return nil, err
 	}
-	return put(ctx, s, desired)
+	made, err := put(ctx, s, desired)
+	if way, unread := ownership.Displace(desired, live, err); way != nil && unread == nil && adopt(ctx, s, o, way) == nil {
+		return put(ctx, s, desired)
+	}
+	return made, err // without that, what was refused first says more
 }
 
 // errChanged says that an object has changed since it was compared, and that its drift is only reported. The next pass
 // compares it again.
-var errChanged = &waitqueue.Blocked{
-	Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errors.New("the object has changed since it was compared"),
-}
+var errChanged = &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errors.New("the object has changed since it was compared")}
 
 // put applies an object, with the hub's identity in its metadata. The identity is added with a change
 // that is sent anyway: it does not count as drift if it is missing, and is no reason to send anything.
 func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*members.Observed, error) {
 	if hub := s.member.Standing().Hub; hub != "" {
-		annotations := desired.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[workv1alpha2.HubAnnotation] = hub
-		desired.SetAnnotations(annotations)
+		_ = unstructured.SetNestedField(desired.Object, hub, "metadata", "annotations", workv1alpha2.HubAnnotation)
 	}
 	as, err := impersonation.Of(s.cluster, s.work, s.member)
 	if err != nil {
