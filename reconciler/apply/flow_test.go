@@ -462,6 +462,40 @@ func TestSuspendAndRequests(t *testing.T) {
 	w.reported("web", "ReconciliationSucceeded", "ReconciliationSucceeded", "DriftCorrected")
 }
 
+// TestAPortThatWasChangedByHand: a port with another number is another one to the server, which refuses both, as they have one name.
+func TestAPortThatWasChangedByHand(t *testing.T) {
+	w := newWorld(t)
+	w.kustomization("web")
+	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: NAMESPACE}\nspec: {ports: [{name: http, port: %d}]}\n"
+	w.ready("web", w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(service, 80)}))
+	ports := func() string {
+		list, _, _ := unstructured.NestedSlice(w.object("v1", "Service", w.namespace, "web").Object, "spec", "ports")
+		var out []string
+		for _, port := range list {
+			out = append(out, fmt.Sprint(port.(map[string]any)["port"]))
+		}
+		return strings.Join(out, " ")
+	}
+	byHand := func(port int64) {
+		obj := w.object("v1", "Service", w.namespace, "web")
+		before := obj.DeepCopy()
+		if err := unstructured.SetNestedSlice(obj.Object, []any{map[string]any{"name": "http", "port": port, "protocol": "TCP", "targetPort": port}}, "spec", "ports"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Hub.Patch(t.Context(), obj, client.MergeFrom(before), client.FieldOwner("kubectl-edit")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byHand(81)
+	w.ready("web", w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(service, 82)}))
+	if got := ports(); got != "82" {
+		t.Errorf("the ports are %s, want 82", got)
+	}
+	byHand(83)
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	w.until("it is put back", func() (bool, string) { return ports() == "82", ports() })
+}
+
 func TestImmutableFields(t *testing.T) {
 	w := newWorld(t)
 	w.kustomization("web")

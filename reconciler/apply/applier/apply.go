@@ -93,6 +93,9 @@ func (a *Applier) applyOne(ctx context.Context, set Set, c *Change) error {
 	case Created:
 		return send(ctx, set, c, &a.memory)
 	case Configured, Recreated:
+		if err := takeOver(ctx, set.Writer, c); err != nil {
+			return err
+		}
 		writer := &versioning{Client: set.Writer}
 		manager := ssa.NewResourceManager(writer, nil, ssa.Owner{Field: FieldManager, Group: kustomizev1.GroupVersion.Group})
 		_, err := manager.ApplyAll(ctx, []*unstructured.Unstructured{c.Desired.DeepCopy()}, ssa.ApplyOptions{
@@ -116,6 +119,18 @@ func (a *Applier) applyOne(ctx context.Context, set Set, c *Change) error {
 	default:
 		return nil
 	}
+}
+
+// takeOver makes the fields of other tools ours before an object is applied, where it would be refused else.
+func takeOver(ctx context.Context, writer client.Client, c *Change) error {
+	if len(c.takeover) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(c.takeover)
+	if err != nil {
+		return fmt.Errorf("encode who owns %s: %w", inventory.Describe(inventory.IDOf(c.Desired)), err)
+	}
+	return writer.Patch(ctx, c.Desired.DeepCopy(), client.RawPatch(types.JSONPatchType, data), client.FieldOwner(FieldManager))
 }
 
 // send applies an object without a dry run, and remembers what the server made of it.

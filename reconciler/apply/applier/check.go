@@ -22,6 +22,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
@@ -73,6 +74,8 @@ type Change struct {
 	Relabels, Takes bool
 	// disowns says that the apply changes owner references: see the function disowns.
 	disowns bool
+	// takeover is the patch without which the apply is refused, as others have changed the key of an item of a list.
+	takeover []any
 	// Version is the resource version that the apply made; empty where it wrote nothing.
 	Version string
 }
@@ -335,7 +338,7 @@ func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) 
 		return skipped(ctx, set, desired, err)
 	}
 	if err != nil {
-		return a.refused(ctx, set, desired, observed, err)
+		return a.refused(ctx, set, c, observed, err)
 	}
 	if observed == nil {
 		return Created, nil, nil
@@ -365,8 +368,13 @@ func skipped(ctx context.Context, set Set, desired *unstructured.Unstructured, c
 }
 
 // refused decides what the server's refusal of an object means.
-func (a *Applier) refused(ctx context.Context, set Set, desired, observed *unstructured.Unstructured, cause error) (Action, *Finding, error) {
+func (a *Applier) refused(ctx context.Context, set Set, c *Change, observed *unstructured.Unstructured, cause error) (Action, *Finding, error) {
+	desired := c.Desired
 	id := inventory.IDOf(desired)
+	if c.takeover = takeover(desired, observed); len(c.takeover) > 0 && ownership.Crowded(cause) {
+		return Configured, nil, nil // what others made of it is taken over before it is applied
+	}
+	c.takeover = nil
 	if observed != nil && isImmutable(cause) && !irreplaceable(id.GroupKind) {
 		if !set.Force && !forced(desired, observed) && !slices.Contains(set.LetGo, id) {
 			return later, finding(id, ReasonImmutableField, "%s: delete it first, or let it be recreated with spec.force", plain(cause)), nil

@@ -105,11 +105,25 @@ func needsTakeover(desired, observed *unstructured.Unstructured) bool {
 	if utils.AnyInMetadata(desired, merged) || utils.AnyInMetadata(observed, merged) {
 		return false
 	}
-	if _, traced := observed.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; traced {
-		return true
+	_, traced := observed.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	return traced || len(takeover(desired, observed)) > 0
+}
+
+// takeover returns the JSON patch that makes the fields of other tools ours, of the object as it was observed; nil where
+// there are none.
+func takeover(desired, observed *unstructured.Unstructured) []any {
+	if observed == nil || utils.AnyInMetadata(desired, merged) || utils.AnyInMetadata(observed, merged) {
+		return nil
 	}
 	patches, err := ssa.PatchReplaceFieldsManagers(observed, takenOver, FieldManager)
-	return err == nil && len(patches) > 0
+	if err != nil || len(patches) == 0 {
+		return nil
+	}
+	out := []any{map[string]string{"op": "replace", "path": "/metadata/resourceVersion", "value": observed.GetResourceVersion()}}
+	for _, patch := range patches {
+		out = append(out, patch)
+	}
+	return out
 }
 
 // comparable returns the part of an object that an apply can change, without
