@@ -179,6 +179,25 @@ const (
 	MissingTag
 )
 
+// TaglessRef returns what is wrong with a GitRepository that asks for a signed tag, and whose reference never leads to one, in a
+// sentence that begins with the field; empty for nothing. A full name of a ref that others made may be that of a tag.
+func TaglessRef(spec sourcev1.GitRepositorySpec) string {
+	ref := spec.Reference
+	switch verify := spec.Verification; {
+	case verify == nil || !verify.VerifyTag():
+		return ""
+	case ref == nil, ref.Commit != "", ref.Name != "" && !strings.HasPrefix(ref.Name, "refs/tags/"), ref.Name == "" && ref.SemVer == "" && ref.Tag == "":
+		return NoTag(verify)
+	default:
+		return ""
+	}
+}
+
+// NoTag says that a mode of spec.verify needs a tag, where there is none.
+func NoTag(verify *sourcev1.GitRepositoryVerification) string {
+	return fmt.Sprintf("spec.verify.mode %s needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", verify.GetMode())
+}
+
 // parting is what stands between the revision, in which there is no space, and the rest of a message, by Kind.
 var separator = []string{UnsignedCommit: " is not verified: ", UnsignedTag: " is not verified by its tag: ", MissingTag: " is not verified, without a tag: "}
 

@@ -1,4 +1,5 @@
-// Package unserved says which fields of Flux's sources the control plane refuses rather than ignores, and what to do instead.
+// Package unserved says which fields of Flux's sources the control plane refuses rather than ignores, which of their values mean
+// nothing, and what to do instead.
 //
 // In goes the spec of a source; out come the field and a sentence about it, which the condition of the source has and which
 // a check of files has before. It reads nothing else, and decides nothing about what is served.
@@ -6,7 +7,9 @@ package unserved
 
 import (
 	"fmt"
+	"regexp"
 
+	"github.com/Masterminds/semver/v3"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 )
 
@@ -45,6 +48,32 @@ func AppWithoutSecret(spec sourcev1.GitRepositorySpec) string {
 		return ""
 	}
 	return "spec.provider github needs the keys of a GitHub App: name a Secret with them in spec.secretRef"
+}
+
+// commitHash is a commit as spec.ref.commit names one.
+var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// Reference returns the field of a GitRepository's reference that no server can have anything for, and a sentence that begins with it;
+// empty for none. What another field is stronger than is not read.
+func Reference(ref *sourcev1.GitRepositoryRef) (field, why string) {
+	switch {
+	case ref == nil:
+		return "", ""
+	case ref.Commit != "" && !commitHash.MatchString(ref.Commit):
+		return "spec.ref.commit", fmt.Sprintf("spec.ref.commit %q must be 40 lower-case hex digits", ref.Commit)
+	case ref.Commit == "" && ref.Name == "" && ref.SemVer != "" && Range(ref.SemVer) != "":
+		return "spec.ref.semver", Range(ref.SemVer)
+	default:
+		return "", ""
+	}
+}
+
+// Range returns a sentence about spec.ref.semver if that is no range of versions; empty if it is one.
+func Range(text string) string {
+	if _, err := semver.NewConstraint(text); err == nil {
+		return ""
+	}
+	return fmt.Sprintf("spec.ref.semver %q is no range of versions, such as 1.2.x or >=1.2.0 <2.0.0", text)
 }
 
 // OCIRepository returns the first field that is not served, and a sentence that begins with it; empty for none. A login in a Secret

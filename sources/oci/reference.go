@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/flotilla-io/flotilla/policies/pattern"
+	"github.com/flotilla-io/flotilla/policies/unserved"
 )
 
 // scheme begins the URLs of repositories.
@@ -62,8 +63,8 @@ var (
 	tags    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 )
 
-// check returns an error for a Ref that nothing can have.
-func (r Ref) check() error {
+// Check returns an error for a Ref that nothing can have. It sends nothing. Errors: ErrRef.
+func (r Ref) Check() error {
 	switch {
 	case r.Digest != "" && !digests.MatchString(r.Digest):
 		return fmt.Errorf("%w: spec.ref.digest %q must be sha256: and 64 lower-case hex digits", ErrRef, r.Digest)
@@ -90,7 +91,7 @@ type versions struct {
 func (r Ref) versions() (versions, error) {
 	within, err := semver.NewConstraint(r.SemVer)
 	if err != nil {
-		return versions{}, fmt.Errorf("%w: spec.ref.semver %q is no range of versions: %w", ErrRef, r.SemVer, err)
+		return versions{}, fmt.Errorf("%w: %s", ErrRef, unserved.Range(r.SemVer))
 	}
 	filter, err := pattern.Compile(r.SemVerFilter)
 	if err != nil {

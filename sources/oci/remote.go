@@ -145,7 +145,7 @@ func (r *Remote) Close() { r.registry.client.CloseIdleConnections() }
 func (r *Remote) Resolve(ctx context.Context, ref Ref) (Target, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
-	if err := ref.check(); err != nil {
+	if err := ref.Check(); err != nil {
 		return Target{}, err
 	}
 	if ref.Digest != "" {

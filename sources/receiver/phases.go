@@ -137,10 +137,7 @@ func (r *Reconciler) authenticate(ctx context.Context, s *state) (loop.Next, err
 // tokenOf returns what the Secret of a Receiver has; nil for a type that needs none.
 func tokenOf(ctx context.Context, hub client.Reader, of *notificationv1.Receiver) (map[string]string, error) {
 	if of.Spec.SecretRef == nil {
-		if of.Spec.Type == notificationv1.GenericOIDCReceiver {
-			return nil, nil
-		}
-		return nil, loop.Stalled(notificationv1.ValidationFailedReason, errors.New("spec.secretRef is missing: name a Secret with the key token"))
+		return nil, checkSecret(of)
 	}
 	key := client.ObjectKey{Namespace: of.Namespace, Name: of.Spec.SecretRef.Name}
 	var secret corev1.Secret

@@ -75,6 +75,9 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	if field, why := unserved.GitRepository(s.object.Spec, r.opts.Clouds); field != "" {
 		return loop.Next{}, loop.Stalled(fetching.ReasonUnsupported, errors.New(why))
 	}
+	if field, why := unserved.Reference(s.object.Spec.Reference); field != "" {
+		return loop.Next{}, loop.Stalled(sourcev1.GitOperationFailedReason, errors.New(why))
+	}
 	return loop.Next{}, nil
 }
 

@@ -489,7 +489,14 @@ func TestFailures(t *testing.T) {
 		},
 		"a range that is none": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.Reference.SemVer = "x.y" },
-			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True GitOperationFailed", "Ready=False GitOperationFailed", "Stalled=True GitOperationFailed"}, says: "semver range",
+			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True GitOperationFailed", "Ready=False GitOperationFailed", "Stalled=True GitOperationFailed"}, says: `spec.ref.semver "x.y" is no range of versions, such as`,
+		},
+		"a range that is none, of a server that is down": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				_ = b.git.Close()
+				o.Spec.Reference.SemVer = "x.y"
+			},
+			want: []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True GitOperationFailed", "Ready=False GitOperationFailed", "Stalled=True GitOperationFailed"}, says: `spec.ref.semver "x.y" is no range of versions, such as`,
 		},
 		"a field that is not supported": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.Provider = "aws" },

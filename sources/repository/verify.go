@@ -91,7 +91,7 @@ func (v verifier) signer(s *state, what string, object signed.Object, err error)
 		name := strings.TrimPrefix(s.commit.Reference, tags)
 		return nil, s.refused(provenance.UnsignedTag, "%s is a lightweight tag, which nobody can sign: git tag -s -f %s, and push it", name, name)
 	case errors.Is(err, git.ErrNoTag):
-		return nil, s.refused(provenance.MissingTag, "spec.verify.mode %s needs a signed tag, and spec.ref leads to none: name one in spec.ref.tag or spec.ref.semver, or use the mode HEAD", s.object.Spec.Verification.GetMode())
+		return nil, s.refused(provenance.MissingTag, "%s", provenance.NoTag(s.object.Spec.Verification))
 	case err != nil:
 		return nil, s.classify(err)
 	}

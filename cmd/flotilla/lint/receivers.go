@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/receiver"
 )
 
-// receivers reports expressions of Receivers that are none, and what they name that nobody looks at.
+// receivers reports Receivers without the Secret that they need, expressions that are none, and what they name that nobody looks at.
 func receivers(ctx context.Context, l *linter) {
 	for _, o := range l.objects {
 		of := &notificationv1.Receiver{}
@@ -19,8 +19,9 @@ func receivers(ctx context.Context, l *linter) {
 			continue // the check of the schema reports that
 		}
 		if err := receiver.Check(ctx, of); err != nil {
-			field, why, _ := strings.Cut(err.Error(), ": ")
-			l.add(o, Error, field, why)
+			field, _, _ := strings.Cut(err.Error(), " ")
+			field = strings.TrimSuffix(field, ":")
+			refuse(l, o, field, strings.Replace(err.Error(), field+": ", field+" ", 1))
 		}
 		for i, ref := range of.Spec.Resources {
 			if !receiver.Serves(ref.Kind) {

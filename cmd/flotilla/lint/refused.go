@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flotilla-io/flotilla/policies/annotation"
+	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/policies/unserved"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
@@ -33,6 +34,9 @@ func refused(l *linter, o *object, fields map[string]any) {
 		field, why := unserved.GitRepository(git.Spec, clouds.Built)
 		refuse(l, o, field, why)
 		refuse(l, o, "spec.provider", unserved.AppWithoutSecret(git.Spec))
+		field, why = unserved.Reference(git.Spec.Reference)
+		refuse(l, o, field, why)
+		refuse(l, o, "spec.verify.mode", provenance.TaglessRef(git.Spec))
 		if err := annotation.FaultOf(&git); err != nil {
 			refuse(l, o, "metadata.annotations", err.Error())
 		}
@@ -45,6 +49,9 @@ func refused(l *linter, o *object, fields map[string]any) {
 		refuse(l, o, field, why)
 		_, _, err := registry.Place(oci.Spec.URL)
 		misplaced(l, o, err, registry.ErrURL)
+		if ref := oci.Spec.Reference; ref != nil {
+			misplaced(l, o, registry.Ref{Tag: ref.Tag, SemVer: ref.SemVer, SemVerFilter: ref.SemverFilter, Digest: ref.Digest}.Check(), registry.ErrRef)
+		}
 	case o.gvk == sourcev1.GroupVersion.WithKind(sourcev1.BucketKind) && read(&bucket):
 		field, why := unserved.Bucket(bucket.Spec, clouds.Built)
 		refuse(l, o, field, why)
@@ -78,7 +85,7 @@ func checkPlace(spec sourcev1.BucketSpec) error {
 	}
 }
 
-// misplaced reports where no source can be: an error of this kind, which begins with the field.
+// misplaced reports where no source, or nothing of it, can be: an error of this kind, which begins with the field.
 func misplaced(l *linter, o *object, err, kind error) {
 	if err != nil {
 		why := strings.TrimPrefix(err.Error(), kind.Error()+": ")
