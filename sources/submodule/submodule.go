@@ -252,11 +252,18 @@ func (f *fetcher) explain(at place, commit string, err error) error {
 		return fmt.Errorf("%w: %s: %s", ErrUnusable, name, err.Error())
 	case errors.Is(err, git.ErrRefNotFound):
 		return fmt.Errorf("%s: %w: the repository does not hand out the commit %s: push it there, or commit a submodule that is at one which was pushed", name, git.ErrRefNotFound, commit)
-	case foreign && (errors.Is(err, git.ErrUnauthorized) || errors.Is(err, git.ErrCredentials) || errors.Is(err, git.ErrRepositoryNotFound)):
-		return fmt.Errorf("%s: %w; the credentials of spec.secretRef are for %s alone: a submodule elsewhere has to be readable for everybody", name, err, f.origin.Host)
+	case foreign && errors.Is(err, git.ErrCredentials): // a Secret that it names would not be used
+		return fmt.Errorf("%s: %w: ssh takes a key%s", name, git.ErrCredentials, f.alone())
+	case foreign && (errors.Is(err, git.ErrUnauthorized) || errors.Is(err, git.ErrRepositoryNotFound)):
+		return fmt.Errorf("%s: %w%s", name, err, f.alone())
 	default:
 		return fmt.Errorf("%s: %w", name, err)
 	}
+}
+
+// alone says what to do about a submodule that the credentials do not go to. Flotilla's next steps know it by its beginning.
+func (f *fetcher) alone() string {
+	return fmt.Sprintf("; the credentials of spec.secretRef are for %s://%s alone: write a relative URL into %s, or one with https:// that everybody may read", f.origin.Scheme, f.origin.Host, File)
 }
 
 // elsewhereError is an error of a remote whose URL stands in the commit, and not in the spec.

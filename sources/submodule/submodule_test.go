@@ -272,6 +272,35 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	}
 }
 
+// TestWhatCredentialsAreNotFor: what a submodule elsewhere lacks, no Secret gives it.
+func TestWhatCredentialsAreNotFor(t *testing.T) {
+	s := newServer(t)
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusUnauthorized) }))
+	t.Cleanup(closed.Close)
+	lib := s.commit("lib", map[string]string{"lib.yaml": "l"}, nil)
+	at, err := url.Parse(s.URL("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := "; the credentials of spec.secretRef are for http://" + at.Host + " alone: write a relative URL into .gitmodules, or one with https:// that everybody may read"
+	for name, tc := range map[string]struct {
+		url, says string
+		is        error
+	}{
+		"one by ssh":               {"ssh://git@" + at.Host + "/lib.git", "ssh takes a key" + alone, git.ErrCredentials},
+		"one that wants a login":   {closed.URL + "/lib.git", alone, git.ErrUnauthorized},
+		"one as people clone them": {"git@git.test:shop/lib.git", "ssh takes a key" + alone, git.ErrCredentials},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := s.commit("app", nil, map[string][2]string{"a": {lib, tc.url}})
+			_, err := files(t, submodule.Source{URL: s.URL("app")}, app)
+			if !errors.Is(err, tc.is) || !strings.HasSuffix(err.Error(), tc.says) {
+				t.Errorf("%v\nwant %q, which is %v", err, tc.says, tc.is)
+			}
+		})
+	}
+}
+
 // TestAPublicRepositoryLeadsNowhereElse: its submodules are at public addresses,
 // also where an administrator allows others.
 func TestAPublicRepositoryLeadsNowhereElse(t *testing.T) {

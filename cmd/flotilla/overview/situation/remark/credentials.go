@@ -48,6 +48,9 @@ const bySecret, byProxy = "spec.secretRef", "spec.proxySecretRef"
 // ofAccount matches what begins a message about a Secret that a ServiceAccount names.
 var ofAccount = regexp.MustCompile(`^(?:the )?Secret [a-z0-9.-]+/([a-z0-9.-]+) of ServiceAccount ([a-z0-9.-]+)(:| is not there: )`)
 
+// ofSubmodule matches a message about a submodule that no credentials of the source go to.
+var ofSubmodule = regexp.MustCompile(`^submodule .*; the credentials of spec\.secretRef are for \S+ alone: `)
+
 // credentialsNext returns what to do about the credentials of a source, by the message of its condition. Secrets are named
 // by the spec, but for those of a ServiceAccount.
 func credentialsNext(of origins.Object, message, again string) string {
@@ -57,6 +60,9 @@ func credentialsNext(of origins.Object, message, again string) string {
 	}
 	correct := func(secret, by string) string {
 		return fmt.Sprintf("correct the Secret %s, which %s names, then: %s", secret+in, by, again)
+	}
+	if ofSubmodule.MatchString(message) {
+		return "write a relative URL of the submodule into .gitmodules, or one with https:// that everybody may read, and commit"
 	}
 	all, account := referencesOf(of)
 	own := ""

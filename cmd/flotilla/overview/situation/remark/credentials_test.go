@@ -46,7 +46,10 @@ func TestWhatMendsCredentials(t *testing.T) {
 		"the Secrets of it are refused": {account, "access denied (HTTP 401): check the login", "correct the Secrets that ServiceAccount puller -n shop names in imagePullSecrets" + pull},
 		"its keys are refused":          {bucket, "access denied (HTTP 403): correct secretkey", "correct the Secret keys -n shop, which spec.secretRef names, then: flotilla reconcile source bucket app -n shop"},
 		"its login is missing":          {bucket, "the Secret shop/ldap of spec.sts.secretRef is not there: create it", "create the Secret ldap -n shop, which spec.sts.secretRef names"},
-		"what others call a Secret":     {oci, "the Secret shop/a;b of ServiceAccount puller is not there: create it", "correct the Secret login -n shop, which spec.secretRef names" + pull},
+		"a submodule elsewhere": {git, "submodule lib (ssh://git@git.test/lib): unusable credentials: ssh takes a key; the credentials of spec.secretRef are for https://git.test alone: write a relative URL",
+			"write a relative URL of the submodule into .gitmodules, or one with https:// that everybody may read, and commit"},
+		"a submodule beside it":     {git, "submodule lib (https://git.test/lib): access denied (HTTP 401): check the credentials", "correct the Secret login -n shop, which spec.secretRef names" + again},
+		"what others call a Secret": {oci, "the Secret shop/a;b of ServiceAccount puller is not there: create it", "correct the Secret login -n shop, which spec.secretRef names" + pull},
 	} {
 		if got := remark.SourceNext(tc.of, &metav1.Condition{Reason: sourcev1.AuthenticationFailedReason, Message: tc.message}); got != tc.want {
 			t.Errorf("%s:\n%q, want\n%q", name, got, tc.want)
