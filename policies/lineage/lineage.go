@@ -53,6 +53,17 @@ func (r Relation) Reason() string {
 	}
 }
 
+// How texts begin about what goes back, or rewrites what was.
+const (
+	movedBack = "the history was moved back, and does not contain "
+	rewrites  = "the history was rewritten, and does not contain "
+)
+
+// Rewrites reports whether a Text is about what goes back, or rewrites what was.
+func Rewrites(text string) bool {
+	return strings.HasPrefix(text, movedBack) || strings.HasPrefix(text, rewrites)
+}
+
 // Text returns what is said of a commit that stands so to a revision; empty for
 // Ahead.
 func (r Relation) Text(before string) string {
@@ -60,9 +71,9 @@ func (r Relation) Text(before string) string {
 	case Ahead:
 		return ""
 	case Behind:
-		return "the history was moved back, and does not contain " + before
+		return movedBack + before
 	case Aside:
-		return "the history was rewritten, and does not contain " + before
+		return rewrites + before
 	case Beside:
 		return "it is a higher version, of a history that does not contain " + before
 	default:

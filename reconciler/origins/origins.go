@@ -53,6 +53,8 @@ type Facts struct {
 	Fetching bool
 	// Included names what its artifact holds of other sources, such as "base main@sha1:9f2c11d0"; empty for nothing.
 	Included string
+	// History says in one line that its artifact is not known to follow the one before; empty where it does.
+	History string
 }
 
 // Kind is a kind of sources.
@@ -97,7 +99,7 @@ func given(k Kind) Kind {
 func ofGitRepository(r *sourcev1.GitRepository) Facts {
 	return Facts{
 		URL: r.Spec.URL, Reference: referenceOf(r.Spec.Reference), Ignore: r.Spec.Ignore, Directories: r.Spec.SparseCheckout, Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
-		Verify: provenance.Demand{Git: r.Spec.Verification}, Unverified: provenance.Unverified(r), Included: inclusion.Text(r),
+		Verify: provenance.Demand{Git: r.Spec.Verification}, Unverified: provenance.Unverified(r), Included: inclusion.Text(r), History: historyOf(r),
 	}
 }
 
@@ -105,8 +107,16 @@ func ofOCIRepository(r *sourcev1.OCIRepository) Facts {
 	return Facts{
 		URL: r.Spec.URL, Reference: referenceOfOCI(r.Spec.Reference), Ignore: r.Spec.Ignore,
 		Suspended: r.Spec.Suspend, Handled: r.Status.LastHandledReconcileAt, Observed: r.Status.ObservedGeneration,
-		Verify: provenance.Demand{OCI: r.Spec.Verify}, Unverified: provenance.UnverifiedArtifact(r),
+		Verify: provenance.Demand{OCI: r.Spec.Verify}, Unverified: provenance.UnverifiedArtifact(r), History: historyOf(r),
 	}
+}
+
+// historyOf returns what the artifact says of its history.
+func historyOf(of Object) string {
+	if a := of.GetArtifact(); a != nil {
+		return excerpt.Line(a.Metadata[gitopsv1alpha1.HistoryKey])
+	}
+	return ""
 }
 
 func ofBucket(b *sourcev1.Bucket) Facts {

@@ -127,6 +127,10 @@ func TestFacts(t *testing.T) {
 			&sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", Annotations: map[string]string{gitopsv1alpha1.FetchedAnnotation: "sha256:1: not found (HTTP 404)"}}, Status: sourcev1.ExternalArtifactStatus{Artifact: external}},
 			origins.Facts{URL: "https://files.test/a", Unverified: "the artifact of main@sha1:1 of ExternalArtifact shop/app was not fetched: not found (HTTP 404)"},
 		},
+		"a GitRepository whose history was rewritten": {
+			&sourcev1.GitRepository{Status: sourcev1.GitRepositoryStatus{Artifact: &meta.Artifact{Revision: "main@sha1:1", Metadata: map[string]string{gitopsv1alpha1.HistoryKey: "it was\nrewritten"}}}},
+			origins.Facts{Reference: "branch master", History: "it was rewritten"},
+		},
 		"an OCIRepository of a digest": {
 			&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Reference: &sourcev1.OCIRepositoryRef{Digest: "sha256:1", SemVer: "1.x"}}, Status: sourcev1.OCIRepositoryStatus{Artifact: artifact}},
 			origins.Facts{Reference: "digest sha256:1"},

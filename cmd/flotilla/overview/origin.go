@@ -138,7 +138,7 @@ func (t *tracer) source(of origins.Object) {
 	judged := s.Fleet().Sources[0]
 	t.out.Source = &lineage.Source{
 		Object: lineage.Object{APIVersion: sourcev1.GroupVersion.String(), Kind: at.Kind, Namespace: at.Namespace, Name: at.Name},
-		URL:    judged.URL, Reference: origins.FactsOf(of).Reference, State: judged.State, Message: judged.Message,
+		URL:    judged.URL, Reference: origins.FactsOf(of).Reference, State: judged.State, Message: judged.Message, History: origins.FactsOf(of).History,
 	}
 }
 

@@ -110,6 +110,12 @@ func TestTrace(t *testing.T) {
 			Commit: &lineage.Commit{Revision: "sha256:0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d9f2c4d1e0b7a6c5d4e3f2a1b0c9d8e7f", Artifact: true},
 			File:   &lineage.File{Path: "app/web.yaml", Line: 12},
 		},
+		"rewritten": {
+			Object: template, Applier: applier,
+			Source: &lineage.Source{Object: source.Object, URL: source.URL, Reference: source.Reference, State: source.State, History: "the history was rewritten, and does not contain main@sha1:0b7a6c5d"},
+			Commit: &lineage.Commit{Revision: revision, Author: "Ann Other <ann@example.com>", Subject: "More replicas", Date: "2026-03-05T08:00:00Z"},
+			File:   &lineage.File{Path: "app/web.yaml", Line: 12},
+		},
 		"byhand": {
 			Object: template, Managers: []string{"kubectl", "team-tool"},
 			Binding: &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"},

@@ -71,6 +71,8 @@ type Source struct {
 	Reference string          `json:"reference"`
 	State     situation.State `json:"state"`
 	Message   string          `json:"message,omitempty"`
+	// History says that what was fetched last is not known to follow what was before.
+	History string `json:"history,omitempty"`
 }
 
 // Commit is the one that was applied.
@@ -230,6 +232,9 @@ func (t Trace) lines() []line {
 	add := func(title, format string, args ...any) { out = append(out, line{title, fmt.Sprintf(format, args...)}) }
 	if s := t.Source; s != nil {
 		add("repository", "%s, %s, %s%s", s.URL, s.Reference, s.Object, unless(s.State, s.Message))
+		if s.History != "" {
+			add("", "%s", s.History)
+		}
 	}
 	out = append(out, t.Commit.lines()...)
 	out = append(out, t.written()...)

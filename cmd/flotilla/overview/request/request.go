@@ -44,6 +44,7 @@ type progress struct {
 	handled    string
 	observed   int64
 	revision   string
+	history    string // that the revision is not known to follow the one before
 	conditions []metav1.Condition
 }
 
@@ -65,7 +66,7 @@ func source(of origins.Kind) *followed {
 		list:   of.List,
 		read: func(obj client.Object) progress {
 			s, facts := obj.(origins.Object), origins.FactsOf(obj)
-			return progress{suspended: facts.Suspended, handled: facts.Handled, observed: facts.Observed, revision: origins.Revision(s), conditions: s.GetConditions()}
+			return progress{suspended: facts.Suspended, handled: facts.Handled, observed: facts.Observed, revision: origins.Revision(s), history: facts.History, conditions: s.GetConditions()}
 		},
 	}
 }
@@ -249,6 +250,9 @@ func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err
 		return true, nil
 	case ready.Status == metav1.ConditionTrue && p.observed == now.GetGeneration():
 		w.say(done, "%s revision %s", w.what.done, p.revision)
+		if p.history != "" {
+			w.say(waits, "%s", p.history)
+		}
 		return true, nil
 	case ready.Status == metav1.ConditionFalse && !waiting:
 		return true, fmt.Errorf("%s is not ready: %s: %s", nameOf(w.what, w.obj), ready.Reason, ready.Message)

@@ -99,6 +99,20 @@ func TestAReceiverIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestWhatWasRewrittenIsTold: a commit that was taken although it does not follow the one before is no success like others.
+func TestWhatWasRewrittenIsTold(t *testing.T) {
+	r := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet", Generation: 2}}
+	r.Status.ObservedGeneration, r.Status.LastHandledReconcileAt = 2, "now"
+	r.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Reason: "Succeeded", ObservedGeneration: 2}}
+	r.Status.Artifact = &meta.Artifact{Revision: latest, Metadata: map[string]string{"gitops.flotilla.io/history": "the history was rewritten"}}
+	var out strings.Builder
+	w := &waiting{requester: &requester{out: &out}, what: sources()[0], obj: r, request: "now"}
+	ended, err := w.judge(t.Context(), r)
+	if want := "✔ fetched revision " + latest + "\n◎ the history was rewritten\n"; !ended || err != nil || out.String() != want {
+		t.Errorf("ended %t, says %q, %v; want %q", ended, out.String(), err, want)
+	}
+}
+
 // kustomization has tried the latest revision of the source "fleet", and this came of it.
 func kustomization(name string, status metav1.ConditionStatus, reason, message string, dependsOn ...string) *kustomizev1.Kustomization {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Generation: 2}}

@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/departing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/rescheduled"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/rewritten"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/unposted"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/wording"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -37,6 +38,7 @@ type asides struct {
 	leaving  departing.Templates
 	moved    rescheduled.Templates
 	unposted unposted.Statuses
+	taken    rewritten.Sources
 }
 
 // take adds a template by its binding. kept are the clusters in which its dispatching is
@@ -97,6 +99,9 @@ func (a *asides) notes() []Note {
 	if id, message, some := a.moved.Text(); some {
 		moved = []Note{{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name, Message: message, Next: wording.Explains(id)}}
 	}
+	if id, message, next, some := a.taken.Text(); some {
+		moved = append(moved, Note{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name, Message: message, Next: next})
+	}
 	return slices.Concat(moved, released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.unpostedNotes())
 }
 
@@ -111,17 +116,11 @@ func halted(all []inventory.ID) []Note {
 		{"Receiver", "it is suspended: its address answers 404", "flotilla resume receiver "},
 		{kustomizev1.KustomizationKind, "it is suspended: no commit goes further, and what is changed on the control plane stays so", "flotilla resume kustomization "},
 	} {
-		var ids []inventory.ID
-		for _, id := range all {
-			if id.GroupKind.Kind == kind.name {
-				ids = append(ids, id)
-			}
+		ids := slices.DeleteFunc(slices.Clone(all), func(id inventory.ID) bool { return id.GroupKind.Kind != kind.name })
+		if len(ids) > 0 {
+			out = append(out, Note{Kind: kind.name, Namespace: ids[0].Namespace, Name: ids[0].Name,
+				Message: kind.message + wording.Besides(ids), Next: kind.next + ids[0].Name + wording.InNamespace(ids[0].Namespace)})
 		}
-		if len(ids) == 0 {
-			continue
-		}
-		out = append(out, Note{Kind: kind.name, Namespace: ids[0].Namespace, Name: ids[0].Name,
-			Message: kind.message + wording.Besides(ids), Next: kind.next + ids[0].Name + wording.InNamespace(ids[0].Namespace)})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -89,6 +91,23 @@ func TestSuspendedKustomization(t *testing.T) {
 	artifacts.Spec.Suspend = true
 	s.Source(artifacts)
 	golden(t, "halted.txt", text(t, s.Fleet(), false))
+}
+
+// TestWhatWasRewritten: a history that was rewritten, and taken, is no problem, and worth a look.
+func TestWhatWasRewritten(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "fleet"}}
+	repository.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Reason: "Succeeded"}}
+	repository.Status.Artifact = &meta.Artifact{Revision: "main@sha1:2", Metadata: map[string]string{"gitops.flotilla.io/history": lineage.Aside.Text("main@sha1:1")}}
+	s.Source(repository)
+	want := []situation.Note{{
+		Kind: "GitRepository", Namespace: "default", Name: "fleet", Message: "the history was rewritten, and does not contain main@sha1:1: that was taken",
+		Next: "if nobody meant it, see who pushed; to have such held back: flotilla annotate gitrepository fleet -n default gitops.flotilla.io/rollback-protection=hold",
+	}}
+	if diff := cmp.Diff(want, s.Fleet().Notes); diff != "" || len(s.Fleet().Problems) > 0 {
+		t.Errorf("problems %v, notes (-want +got):\n%s", s.Fleet().Problems, diff)
+	}
 }
 
 // TestDriftThatIsNotHeardOf: drift that a cluster reported before it stopped to answer is not reported as

@@ -180,6 +180,7 @@ func (s *Survey) Source(of origins.Object) {
 		out.State = Suspended
 		s.asides.halt(at.Kind, at.Namespace, at.Name)
 	}
+	s.asides.taken.Add(at, facts.History)
 	s.fleet.Sources = append(s.fleet.Sources, out)
 	s.problem(Problem{State: out.State, Kind: at.Kind, Namespace: at.Namespace, Name: at.Name,
 		Message: cmp.Or(out.Message, "nobody has looked at it yet"), Next: remark.SourceNext(of, ready)})
