@@ -345,7 +345,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 		}, want: "False AuthenticationFailed: Secret shop/half of spec.sts.secretRef: unusable credentials: it needs the keys username and password"},
 		"an endpoint that is a URL":   {put: good, edit: func(s *sourcev1.BucketSpec) { s.Endpoint = "https://s3.test" }, want: "False URLInvalid: unusable address: spec.endpoint is host or host:port", stalls: true},
 		"a cloud":                     {put: good, edit: func(s *sourcev1.BucketSpec) { s.Provider = "gcp" }, want: "False UnsupportedField: spec.provider gcp takes a flotillad that was built with -tags clouds", stalls: true},
-		"a server that speaks no TLS": {put: good, edit: func(s *sourcev1.BucketSpec) { s.Insecure = false }, want: "False BucketOperationFailed: list the objects of bucket fleet at HOST: TLS certificate not trusted: the server does not speak TLS: spec.insecure is for such"},
+		"a server that speaks no TLS": {put: good, edit: func(s *sourcev1.BucketSpec) { s.Insecure = false }, want: "False BucketOperationFailed: list the objects of bucket fleet at HOST: TLS failed: the server does not speak it: spec.insecure is for such"},
 		"an address that is not allowed": {put: good, opts: bucket.Options{Servers: s3.Options{Egress: egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}},
 			want: "False AddressNotAllowed: list the objects of bucket fleet at HOST: address not allowed: 127.0.0.1 leads to a loopback address", stalls: true},
 		"a namespace that is full": {put: good, opts: bucket.Options{Namespaces: func(string) tenancy.Limits { return tenancy.Limits{tenancy.ArtifactSize: 1} }}, want: "False LimitExceeded: "},

@@ -38,8 +38,8 @@ var (
 	// ErrRedirect means that the remote redirected to an address that is not
 	// followed.
 	ErrRedirect = egress.ErrRedirect
-	// ErrTLS means that the server's certificate could not be verified.
-	ErrTLS = errors.New("TLS certificate not trusted")
+	// ErrTLS means that the server speaks no TLS, or none that can be trusted.
+	ErrTLS = errors.New("TLS failed")
 	// ErrTooLarge means that the remote sent more than Limits allow.
 	ErrTooLarge = wire.ErrTooLarge
 	// ErrMalformed means that the remote sent something that is not Git's

@@ -252,7 +252,7 @@ func httpFault(err error) error {
 	case errors.Is(fault, egress.ErrCertificate):
 		return fmt.Errorf("%w: %w; put the authority in the Secret's ca.crt", ErrTLS, fault)
 	case errors.Is(fault, http.ErrSchemeMismatch):
-		return fmt.Errorf("%w: the server does not speak TLS", ErrTLS)
+		return fmt.Errorf("%w: the server does not speak it: http:// is for such", ErrTLS)
 	case errors.As(fault, &alert):
 		return fmt.Errorf("%w: %w", ErrTLS, alert)
 	}

@@ -25,8 +25,8 @@ var (
 	ErrUnauthorized = errors.New("access denied")
 	// ErrRedirect means that the registry named an address that is not followed.
 	ErrRedirect = egress.ErrRedirect
-	// ErrTLS means that the server's certificate could not be verified.
-	ErrTLS = errors.New("TLS certificate not trusted")
+	// ErrTLS means that the server speaks no TLS, or none that can be trusted.
+	ErrTLS = errors.New("TLS failed")
 	// ErrTooLarge means that an answer is larger than Limits allow.
 	ErrTooLarge = errors.New("too large")
 	// ErrMalformed means that an answer is not what a registry says.

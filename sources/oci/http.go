@@ -214,7 +214,7 @@ func (r *registry) fault(err error) error {
 	case errors.Is(found, egress.ErrCertificate):
 		return fmt.Errorf("%w: %w; %s", ErrTLS, found, r.hints.Authority)
 	case errors.Is(found, http.ErrSchemeMismatch):
-		return fmt.Errorf("%w: the server does not speak TLS: %s is for such", ErrTLS, r.hints.Insecure)
+		return fmt.Errorf("%w: the server does not speak it: %s is for such", ErrTLS, r.hints.Insecure)
 	case errors.As(found, &alert):
 		return fmt.Errorf("%w: %w", ErrTLS, alert)
 	case (errors.Is(found, egress.ErrEnded) || errors.Is(found, syscall.ECONNRESET)) && !r.answered && r.base.Scheme == "https":

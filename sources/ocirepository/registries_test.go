@@ -127,7 +127,7 @@ func follow(t *testing.T, r *registry) {
 	}
 	b.edit(func(s *sourcev1.OCIRepositorySpec) { s.CertSecretRef = nil })
 	b.reconcile()
-	if want := "TLS certificate not trusted"; !strings.Contains(b.ready(), want) {
+	if want := "TLS failed: x509: certificate signed by unknown authority"; !strings.Contains(b.ready(), want) {
 		t.Errorf("without the authority: %s, want %s", b.ready(), want)
 	}
 }

@@ -22,8 +22,8 @@ var (
 	ErrUnauthorized = errors.New("access denied")
 	// ErrRedirect means that the server named another address.
 	ErrRedirect = egress.ErrRedirect
-	// ErrTLS means that the server's certificate could not be verified.
-	ErrTLS = errors.New("TLS certificate not trusted")
+	// ErrTLS means that the server speaks no TLS, or none that can be trusted.
+	ErrTLS = errors.New("TLS failed")
 	// ErrTooLarge means that an answer, or the list, is larger than Limits allow.
 	ErrTooLarge = errors.New("too large")
 	// ErrMalformed means that an answer is not what S3 says.

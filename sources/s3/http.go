@@ -194,7 +194,7 @@ func fault(err error) error {
 	case errors.Is(found, egress.ErrCertificate):
 		return fmt.Errorf("%w: %w; put the authority in ca.crt of the Secret of spec.certSecretRef", ErrTLS, found)
 	case errors.Is(found, http.ErrSchemeMismatch):
-		return fmt.Errorf("%w: the server does not speak TLS: spec.insecure is for such", ErrTLS)
+		return fmt.Errorf("%w: the server does not speak it: spec.insecure is for such", ErrTLS)
 	case errors.As(found, &alert):
 		return fmt.Errorf("%w: %w", ErrTLS, alert)
 	}
