@@ -1,7 +1,7 @@
 // Package origin decides what a repository may lead to on other hosts, which it
 // names in its files or its server in answers.
 //
-// In go URLs; out come whether two are of one origin, which is whom credentials
+// In go URLs; out come the one that a short form stands for, whether two are of one origin, which is whom credentials
 // are for, and how hosts that others name may be reached. It sends nothing.
 package origin
 
@@ -10,12 +10,25 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/flotilla-io/flotilla/internal/addresses"
 	"github.com/flotilla-io/flotilla/internal/egress"
 )
+
+// short matches the short form of an SSH address, user@host:path.
+var short = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)@([A-Za-z0-9_][A-Za-z0-9_.-]*):([^:].*)$`)
+
+// Long returns the URL of a repository that is named in the short form of SSH, user@host:path; empty for another text.
+func Long(raw string) string {
+	m := short.FindStringSubmatch(raw)
+	if m == nil || strings.Contains(raw, "://") {
+		return ""
+	}
+	return (&url.URL{Scheme: "ssh", User: url.User(m[1]), Host: m[2], Path: "/" + strings.TrimPrefix(m[3], "/")}).String()
+}
 
 // Same reports whether two URLs have one scheme, host and port.
 func Same(a, b *url.URL) bool {

@@ -4,14 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/flotilla-io/flotilla/sources/origin"
 )
-
-// short matches the short form of an SSH address, user@host:path.
-var short = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)@([A-Za-z0-9_][A-Za-z0-9_.-]*):([^:].*)$`)
 
 var errNoURL = errors.New("is not the URL of a repository: write https://host/path, ssh://user@host/path or a relative one")
 
@@ -24,8 +20,8 @@ func resolve(parent *url.URL, raw string) (*url.URL, error) {
 	if strings.HasPrefix(raw, "./") || strings.HasPrefix(raw, "../") {
 		return relative(parent, raw)
 	}
-	if m := short.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
-		raw = (&url.URL{Scheme: "ssh", User: url.User(m[1]), Host: m[2], Path: "/" + strings.TrimPrefix(m[3], "/")}).String()
+	if long := origin.Long(raw); long != "" {
+		raw = long
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh" {

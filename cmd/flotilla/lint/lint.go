@@ -242,7 +242,7 @@ func (l *linter) known(o *object) error {
 	}
 	errs := s.complete(fields)
 	for _, e := range errs {
-		l.add(o, Error, e.Field, e.ErrorBody()+insteadOf(o.doc.Fields, e))
+		l.add(o, Error, e.Field, e.ErrorBody()+insteadOf(o.doc.Fields, e)+longForm(o.doc.Fields, e))
 	}
 	if len(errs) == 0 {
 		refused(l, o, fields)

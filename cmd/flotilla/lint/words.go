@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-io/flotilla/sources/origin"
 )
 
 // booleans are the words that are booleans in YAML 1.1, by the value. kubectl reads a file so, and kustomize, and with it a build of the
@@ -25,6 +27,15 @@ func insteadOf(fields map[string]any, e *field.Error) string {
 		if slices.Contains(words, strings.ToLower(word)) {
 			return "; " + word + " is a text to a Kustomization, as in Flux, and a boolean to kubectl alone: write " + value
 		}
+	}
+	return ""
+}
+
+// longForm returns which URL to write in place of the short form of SSH, which people clone by; empty for another error.
+func longForm(fields map[string]any, e *field.Error) string {
+	raw, isText := valueAt(fields, e.Field).(string)
+	if long := origin.Long(raw); isText && e.Field == "spec.url" && long != "" {
+		return ": write " + long
 	}
 	return ""
 }

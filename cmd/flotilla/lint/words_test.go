@@ -39,3 +39,28 @@ func TestBooleansOfYAML(t *testing.T) {
 		}
 	}
 }
+
+// TestShortAddresses: what people clone by is no URL, and it is said which one to write.
+func TestShortAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"git@git.test:shop/app.git": `spec.url: Invalid value: "git@git.test:shop/app.git": spec.url in body should match '^(http|https|ssh)://.*$': write ssh://git@git.test/shop/app.git`,
+		"git.test/shop/app.git":     `spec.url: Invalid value: "git.test/shop/app.git": spec.url in body should match '^(http|https|ssh)://.*$'`,
+	} {
+		linter, err := lint.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: shop}\nspec: {interval: 1m, url: " + address + "}\n"
+		report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(content)}}, lint.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range report.Findings {
+			got += f.Field + ": " + f.Message
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", address, diff)
+		}
+	}
+}
