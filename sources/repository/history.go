@@ -45,7 +45,7 @@ func follow(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	next := "push a commit that does"
 	if ranged {
-		relation, next = versions.Relation(relation), "push a higher version that does"
+		relation, next = versions.Relation(relation), "push a higher version that does, ask for the versions of one branch in spec.ref.semver, as 1.2.x"
 	}
 	s.history = finding{relation.Text(before.Short()), relation.Warns()}
 	if relation == lineage.Ahead || !holds {

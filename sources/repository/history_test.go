@@ -140,7 +140,7 @@ func TestHistoryOfVersions(t *testing.T) {
 			})
 		}
 	}
-	const next = "; push a higher version that does, or remove the annotation gitops.flotilla.io/rollback-protection to take it"
+	const next = "; push a higher version that does, ask for the versions of one branch in spec.ref.semver, as 1.2.x, or remove the annotation gitops.flotilla.io/rollback-protection to take it"
 	b.commit("one", map[string]string{"a.yaml": "a: 1"})
 	release("v1.0.0")()
 	b.create(func(o *sourcev1.GitRepository) { o.Spec.Reference = &sourcev1.GitRepositoryRef{SemVer: "1.x"} })

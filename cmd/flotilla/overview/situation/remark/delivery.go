@@ -44,17 +44,26 @@ func SourceNext(of origins.Object, ready *metav1.Condition) string {
 		}
 		return verificationNext(of) + ", then: " + again
 	case lineage.ReasonRewritten, lineage.ReasonUnknown:
-		follows := "a commit that follows"
-		if at.Kind == sourcev1.OCIRepositoryKind {
-			follows = "an artifact that is newer"
-		}
-		return "push " + follows + ", or take this one: flotilla kubectl annotate " + strings.ToLower(at.Kind) + " " + at.Name + inNamespace(at.Namespace) + " " + gitopsv1alpha1.RollbackProtectionAnnotation + "-"
+		return "push " + following(of) + ", or take this one: flotilla kubectl annotate " + strings.ToLower(at.Kind) + " " + at.Name + inNamespace(at.Namespace) + " " + gitopsv1alpha1.RollbackProtectionAnnotation + "-"
 	case "LimitExceeded":
 		return limitNext
 	case "AddressNotAllowed":
 		return cmp.Or(allowance(ready.Message), "put right what it says, then: "+again)
 	default:
 		return "put right what it says, then: " + again
+	}
+}
+
+// following names what is taken of a source that holds back what does not follow.
+func following(of origins.Object) string {
+	r, isGit := of.(*sourcev1.GitRepository)
+	switch {
+	case !isGit:
+		return "an artifact that is newer"
+	case r.Spec.Reference != nil && r.Spec.Reference.SemVer != "" && r.Spec.Reference.Name == "":
+		return "a higher version that follows, ask for the versions of one branch in spec.ref.semver, as 1.2.x"
+	default:
+		return "a commit that follows"
 	}
 }
 

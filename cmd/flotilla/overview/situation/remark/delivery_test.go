@@ -46,8 +46,9 @@ func TestWhatIsNotVerified(t *testing.T) {
 func TestWhatIsHeldBack(t *testing.T) {
 	named := metav1.ObjectMeta{Namespace: "shop", Name: "app"}
 	for want, of := range map[string]origins.Object{
-		"push a commit that follows, or take this one: flotilla kubectl annotate gitrepository app -n shop gitops.flotilla.io/rollback-protection-":     &sourcev1.GitRepository{ObjectMeta: named},
-		"push an artifact that is newer, or take this one: flotilla kubectl annotate ocirepository app -n shop gitops.flotilla.io/rollback-protection-": &sourcev1.OCIRepository{ObjectMeta: named},
+		"push a commit that follows, or take this one: flotilla kubectl annotate gitrepository app -n shop gitops.flotilla.io/rollback-protection-":                                                                          &sourcev1.GitRepository{ObjectMeta: named},
+		"push a higher version that follows, ask for the versions of one branch in spec.ref.semver, as 1.2.x, or take this one: flotilla kubectl annotate gitrepository app -n shop gitops.flotilla.io/rollback-protection-": &sourcev1.GitRepository{ObjectMeta: named, Spec: sourcev1.GitRepositorySpec{Reference: &sourcev1.GitRepositoryRef{SemVer: "1.x"}}},
+		"push an artifact that is newer, or take this one: flotilla kubectl annotate ocirepository app -n shop gitops.flotilla.io/rollback-protection-":                                                                      &sourcev1.OCIRepository{ObjectMeta: named},
 	} {
 		if got := remark.SourceNext(of, &metav1.Condition{Reason: "HistoryRewritten"}); got != want {
 			t.Errorf("%s, want %s", got, want)
