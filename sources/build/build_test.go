@@ -295,7 +295,7 @@ func TestBuildRefuses(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"a manifest in Git LFS":                 {files: map[string]string{"a.yaml": lfs}, want: build.ErrInvalid, says: "a.yaml: Git LFS keeps its content elsewhere"},
+		"a manifest in Git LFS":                 {files: map[string]string{"a.yaml": lfs}, want: build.ErrInvalid, says: `or annotate the GitRepository that it is of with gitops.flotilla.io/lfs: "true"; where that stands, see whether that could be fetched`},
 		"a listed manifest in Git LFS":          {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": lfs}, want: build.ErrInvalid, says: "a.yaml: Git LFS keeps its content elsewhere"},
 		"a generator's file in Git LFS":         {files: map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [a.bin]}]\n", "a.bin": lfs}, want: build.ErrInvalid, says: "a.bin: Git LFS keeps its content elsewhere"},
 		"a patch in Git LFS":                    {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", "a.yaml": configMap("a"), "p.yaml": lfs}, want: build.ErrInvalid, says: "p.yaml: Git LFS keeps its content elsewhere"},

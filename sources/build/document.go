@@ -71,7 +71,7 @@ func stored(files *memory, name string, content []byte) error {
 		return fmt.Errorf("%s: %w: it is encrypted, and used by a configMapGenerator, which takes it as it is, and by something for which it is decrypted: have a copy of it for one of them", trim(name), ErrRefused)
 	}
 	if bytes.HasPrefix(content, []byte(pointer)) {
-		return fmt.Errorf("%s: %.0wGit LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit (git lfs untrack, git add --renormalize), or annotate the GitRepository with %s: \"true\"", trim(name), ErrInvalid, gitopsv1alpha1.LFSAnnotation)
+		return fmt.Errorf("%s: %.0wGit LFS keeps its content elsewhere, and the commit has a pointer only; put the file itself into the commit (git lfs untrack, git add --renormalize), or annotate the GitRepository that it is of with %s: \"true\"; where that stands, see whether that could be fetched, and that the file is of no submodule", trim(name), ErrInvalid, gitopsv1alpha1.LFSAnnotation)
 	}
 	return nil
 }
