@@ -252,7 +252,7 @@ func (r reader) uncarried(ctx context.Context, template *unstructured.Unstructur
 	if message := r.untaken(ctx, template); message != "" {
 		return "A policy means it, and could not take it up: " + message
 	}
-	return fmt.Sprintf("No policy carries it to clusters: flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
+	return cmp.Or(objectOf(template, "").Ours(), "No policy carries it to clusters: "+explained(template))
 }
 
 // untaken is what a policy says of a template that it could not take up; empty where none

@@ -47,8 +47,9 @@ func TestTreeOfWhatNoPolicyCarries(t *testing.T) {
 		apiVersion, kind string
 		want             []string
 	}{
-		"a workload":             {"apps/v1", "Deployment", []string{"No policy carries it to clusters: flotilla explain deployment/nopol -n shop says why."}},
-		"what stays by its kind": {"policy.karmada.io/v1alpha1", "PropagationPolicy", []string{"Objects of this kind, or in this namespace, stay on the control plane."}},
+		"a workload":                     {"apps/v1", "Deployment", []string{"No policy carries it to clusters: flotilla explain deployment/nopol -n shop says why."}},
+		"what the control plane acts on": {"notification.toolkit.fluxcd.io/v1", "Receiver", []string{"The control plane acts on it by itself; what it says of it: flotilla describe receiver/nopol -n shop"}},
+		"what stays by its kind":         {"policy.karmada.io/v1alpha1", "PropagationPolicy", []string{"Objects of this kind, or in this namespace, stay on the control plane."}},
 	} {
 		template := &unstructured.Unstructured{}
 		template.SetAPIVersion(tc.apiVersion)

@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/explain/hint"
 )
 
 // Object names an object.
@@ -20,6 +21,15 @@ type Object struct {
 	Name       string `json:"name"`
 	// Cluster is its cluster; empty for the control plane.
 	Cluster string `json:"cluster,omitempty"`
+}
+
+// Ours returns a sentence about an object on which the control plane itself acts, which needs no policy; empty for others.
+func (o Object) Ours() string {
+	ours := hint.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.Ours()
+	if rest, begins := strings.CutPrefix(ours, "the "); begins {
+		return "The " + rest
+	}
+	return ours
 }
 
 // String returns "Deployment shop/web", or "Deployment shop/web in east".
