@@ -161,7 +161,10 @@ func (r *Remote) Resolve(ctx context.Context, ref Ref) (Target, error) {
 	if target.Tag == "" {
 		target.Tag = DefaultTag
 	}
-	if target.Digest, err = r.digest(ctx, target.Tag); err != nil {
+	if target.Digest, err = r.digest(ctx, target.Tag); errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w; which tags there are: flotilla list artifacts oci://%s", err, r.repo.Name())
+	}
+	if err != nil {
 		return Target{}, r.about("ask for the tag "+target.Tag, err)
 	}
 	return target, nil
