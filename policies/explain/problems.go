@@ -36,7 +36,7 @@ func (ps *problems) add(p Problem) { *ps = append(*ps, p) }
 // perCluster adds a problem for each text, with the clusters that it is about.
 func (ps *problems) perCluster(reason string, clusters map[string][]string, next string) {
 	for _, text := range slices.Sorted(maps.Keys(clusters)) {
-		ps.add(Problem{Reason: reason, Message: text, Next: next, Clusters: clusters[text]})
+		ps.add(Problem{Reason: reason, Message: text, Next: cmp.Or(rollup.InTheWay(text), next), Clusters: clusters[text]})
 	}
 }
 

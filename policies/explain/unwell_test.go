@@ -40,7 +40,8 @@ status:
 // TestWhatToDoAboutAWorkThatIsNotApplied checks that nobody is to put right what passes by itself.
 func TestWhatToDoAboutAWorkThatIsNotApplied(t *testing.T) {
 	for message, want := range map[string]string{
-		"waits, as Namespace shop is being deleted in the cluster: it is made once it is gone": "nothing, unless it stays so: it is made by itself once that is gone",
+		"waits, as Namespace shop is being deleted in the cluster: it is made once it is gone":                                  "nothing, unless it stays so: it is made by itself once that is gone",
+		"Deployment shop/web already exists in the cluster and is not managed by Flotilla: set conflictResolution to Overwrite": "have it taken over, with what it holds, by conflictResolution: Overwrite in its policy, or give one of the two another name",
 		"no room": "put right what the cluster says; it is tried again until it works",
 	} {
 		in := input(t)

@@ -16,6 +16,15 @@ import (
 // Goes is the text for a copy that is being removed from a cluster.
 const Goes = "it is being taken out of this cluster"
 
+// InTheWay returns what to do about an object of others that has the name of one that would be sent, by what the condition
+// Applied says of it; empty for what is about something else.
+func InTheWay(message string) string {
+	if !strings.Contains(message, "conflictResolution") {
+		return ""
+	}
+	return "have it taken over, with what it holds, by conflictResolution: Overwrite in its policy, or give one of the two another name"
+}
+
 // WaitsPrefix begins what the condition Applied says of a Work whose objects are made by themselves once what is being
 // deleted in the cluster is gone there.
 const WaitsPrefix = "waits, as "

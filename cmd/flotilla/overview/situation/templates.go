@@ -230,8 +230,8 @@ func templateNext(p Problem) string {
 		return remark.OverrideNext(p.Message) + "; flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed && p.Group == "batch" && p.Kind == "Job":
 		return "put right what the cluster says, and delete the Job to have it run again. flotilla explain " + args + " --cluster " + p.Clusters[0]
-	case p.State == Failed && strings.Contains(p.Message, "conflictResolution"):
-		return "have it taken over, with what it holds, by conflictResolution: Overwrite in its policy, or give one of the two another name. flotilla explain " + args + " --cluster " + p.Clusters[0]
+	case p.State == Failed && rollup.InTheWay(p.Message) != "":
+		return rollup.InTheWay(p.Message) + ". flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:
