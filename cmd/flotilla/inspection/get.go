@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -18,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/reconciler/origins"
 )
 
 // getter is one call of get.
@@ -45,7 +47,7 @@ it.`,
   flotilla get pods -A -C eu-1,eu-2 -o wide
   flotilla get deployment/web -n shop -s members -w`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g.IOStreams, g.args = streams(cmd), args
+			g.IOStreams, g.args = streams(cmd), followed(args)
 			return g.run(cmd)
 		},
 	}
@@ -53,6 +55,19 @@ it.`,
 	g.scope.AddTo(cmd, f, fleet.ScopeHub, fleet.ScopeMembers, fleet.ScopeAll)
 	g.addFlags(cmd)
 	return cmd
+}
+
+// followed returns arguments in which a kind of sources that is named as by reconcile, such as "source git", is one that servers know.
+func followed(args []string) []string {
+	if len(args) < 2 || args[0] != "source" && args[0] != "sources" {
+		return args
+	}
+	for _, kind := range origins.Kinds() {
+		if kind.Word == args[1] {
+			return append([]string{strings.ToLower(kind.Plural) + "." + sourcev1.GroupVersion.Group}, args[2:]...)
+		}
+	}
+	return args
 }
 
 func (g *getter) addFlags(cmd *cobra.Command) {

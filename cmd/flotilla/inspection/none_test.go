@@ -40,3 +40,15 @@ func TestNone(t *testing.T) {
 		}
 	}
 }
+
+// TestSourcesAreNamedAsElsewhere: reconcile and suspend have "source git", and so has get.
+func TestSourcesAreNamedAsElsewhere(t *testing.T) {
+	for args, want := range map[string]string{
+		"source git": "gitrepositories.source.toolkit.fluxcd.io", "sources oci web": "ocirepositories.source.toolkit.fluxcd.io web",
+		"source": "source", "sources all": "sources all", "deployment git": "deployment git",
+	} {
+		if got := strings.Join(followed(strings.Fields(args)), " "); got != want {
+			t.Errorf("get %s: %q, want %q", args, got, want)
+		}
+	}
+}

@@ -64,11 +64,13 @@ func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *co
 // needsCommand returns an error for a call without a subcommand.
 func needsCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		if kind, name, ok := strings.Cut(args[0], "/"); ok {
-			for _, what := range append(sources(), kustomizations, receivers) {
-				if slices.Contains(what.words, strings.ToLower(kind)) || strings.EqualFold(kind, what.kind) {
-					return command.Usage(fmt.Errorf("%q is written in two words: %s %s %s", args[0], cmd.CommandPath(), what.path, name))
-				}
+		kind, name, ok := strings.Cut(args[0], "/")
+		for _, what := range append(sources(), kustomizations, receivers) {
+			switch named := strings.EqualFold(kind, what.kind) || strings.EqualFold(kind, what.plural); {
+			case ok && (named || slices.Contains(what.words, strings.ToLower(kind))):
+				return command.Usage(fmt.Errorf("%q is written in two words: %s %s %s", args[0], cmd.CommandPath(), what.path, name))
+			case named:
+				return command.Usage(fmt.Errorf("%q is written so: %s %s %s", strings.Join(args, " "), cmd.CommandPath(), what.path, strings.Join(append(args, "NAME")[1:max(len(args), 2)], " ")))
 			}
 		}
 	}

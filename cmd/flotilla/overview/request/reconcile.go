@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ interval is over, and wait for what comes of it.`,
 	}, func(what *followed) *cobra.Command {
 		o := &requestOptions{flags: f, clock: now}
 		cmd := &cobra.Command{
-			Use: what.words[0] + " NAME", Aliases: what.words[1:], Short: "Have the fleet look at a " + what.kind + " now",
+			Use: what.words[0] + " NAME", Aliases: what.words[1:], Short: "Have the fleet look at " + a(what.kind) + " now",
 			Args: command.Exactly("NAME"), ValidArgsFunction: completeNames(f, what),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				r, err := o.requester(cmd.OutOrStdout())
@@ -47,6 +48,14 @@ interval is over, and wait for what comes of it.`,
 	})
 }
 
+// a returns a kind with its article.
+func a(kind string) string {
+	if strings.IndexAny(kind, "AEIO") == 0 {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
 // reconcileSource requests a reconciliation of the source of a Kustomization.
 func (r *requester) reconcileSource(ctx context.Context, name string) error {
 	obj, err := r.get(ctx, kustomizations, r.namespace, name)
@@ -63,7 +72,7 @@ func (r *requester) reconcileSource(ctx context.Context, name string) error {
 			return r.reconcile(ctx, what, namespace, ref.Name)
 		}
 	}
-	return fmt.Errorf("the source of Kustomization %s/%s is a %s, which the fleet does not follow yet", r.namespace, name, ref.Kind)
+	return fmt.Errorf("the source of Kustomization %s/%s is %s, which the fleet does not follow yet", r.namespace, name, a(ref.Kind))
 }
 
 // sourceRef returns the reference to the source of a Kustomization.
