@@ -122,6 +122,15 @@ func TestLifeOfAnArtifact(t *testing.T) {
 	}
 }
 
+// TestWhatIsThereAlready: what a registry has under another tag is not sent, and that is said.
+func TestWhatIsThereAlready(t *testing.T) {
+	w := newWorld(t, ociserver.New())
+	for _, tag := range []string{"v1", "v2"} {
+		w.show("", "push artifact oci://REGISTRY/fleet:"+tag+pushing)
+	}
+	golden(t, "again.txt", w.out.String())
+}
+
 // TestWrongCalls: what is wrong is one line that says what to do.
 func TestWrongCalls(t *testing.T) {
 	w := newWorld(t, ociserver.New())

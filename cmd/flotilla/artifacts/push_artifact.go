@@ -118,7 +118,11 @@ func (o *pushOptions) run(ctx context.Context, address string, in io.Reader, out
 		return at.explain(fmt.Errorf("push to %s: %w", at.url, err))
 	}
 	report := pushed{URL: at.url + "@" + done.Digest, Repository: at.name, Tag: tag, Digest: done.Digest, Unchanged: done.Unchanged}
-	text := fmt.Sprintf("pushed %s:%s@%s: %s, %s sent\n", at.name, tag, done.Digest, count(len(packed.Files), "file"), bytesOf(done.Sent))
+	sent := bytesOf(done.Sent) + " sent"
+	if done.Sent == 0 {
+		sent = "which the registry has already"
+	}
+	text := fmt.Sprintf("pushed %s:%s@%s: %s, %s\n", at.name, tag, done.Digest, count(len(packed.Files), "file"), sent)
 	if done.Unchanged {
 		text = fmt.Sprintf("unchanged %s:%s@%s: %s\n", at.name, tag, done.Digest, count(len(packed.Files), "file"))
 	}
