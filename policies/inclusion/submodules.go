@@ -2,6 +2,7 @@ package inclusion
 
 import (
 	"encoding/json"
+	"path"
 	"strings"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -29,6 +30,32 @@ func RecordSubmodules(metadata map[string]string, all []Submodule) {
 			return
 		}
 	}
+}
+
+// RecordLeftOut writes into the metadata of an artifact of which submodules it has no files, by their paths.
+func RecordLeftOut(metadata map[string]string, paths []string) {
+	for n := len(paths); n > 0; n-- {
+		text, err := json.Marshal(paths[:n])
+		if err == nil && len(text) <= mostSubmodules {
+			metadata[gitopsv1alpha1.SubmodulesLeftOutKey] = string(text)
+			return
+		}
+	}
+}
+
+// LeftOut returns the submodule that a folder is of, or is, by what RecordLeftOut has written; empty for none.
+func LeftOut(recorded, folder string) string {
+	var paths []string
+	if json.Unmarshal([]byte(recorded), &paths) != nil {
+		return ""
+	}
+	folder = strings.TrimPrefix(path.Clean("/"+folder), "/") + "/"
+	for _, submodule := range paths {
+		if strings.HasPrefix(folder, submodule+"/") {
+			return submodule
+		}
+	}
+	return ""
 }
 
 // OfSubmodule returns the submodule that a file is of, the innermost if there are several, by the metadata of its artifact, and its path

@@ -56,3 +56,22 @@ func TestManySubmodules(t *testing.T) {
 		t.Errorf("without any it says %v", none)
 	}
 }
+
+// TestLeftOut: of which submodule a folder is, is known of as many as are recorded.
+func TestLeftOut(t *testing.T) {
+	metadata := map[string]string{}
+	inclusion.RecordLeftOut(metadata, nil)
+	if len(metadata) > 0 {
+		t.Errorf("without any it is recorded %v", metadata)
+	}
+	inclusion.RecordLeftOut(metadata, []string{"lib", "vendor/base"})
+	recorded := metadata["gitops.flotilla.io/submodules-left-out"]
+	for folder, want := range map[string]string{"./lib": "lib", "lib/a": "lib", "library": "", "vendor/base/x/": "vendor/base", "vendor": "", "": "", "../lib": "lib"} {
+		if got := inclusion.LeftOut(recorded, folder); got != want {
+			t.Errorf("%q is of %q, want %q", folder, got, want)
+		}
+	}
+	if got := inclusion.LeftOut("", "lib"); got != "" {
+		t.Errorf("where nothing is recorded: %q", got)
+	}
+}

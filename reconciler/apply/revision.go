@@ -50,7 +50,7 @@ func (r *Reconciler) skipUnchanged(ctx context.Context, s *state) (loop.Next, er
 }
 
 func (s *state) input() builder.Input {
-	return builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks)}
+	return builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), LeftOut: s.source.leftOut}
 }
 
 // awaitDependencies ends a run while a dependency is not ready. It also finds out whether the revision changes nothing

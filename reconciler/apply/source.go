@@ -33,8 +33,8 @@ type source struct {
 	inventory.Source
 	// revision is the name for people, such as "main@sha1:9f2c…".
 	revision string
-	// included names what the artifact holds of other sources; empty for nothing.
-	included string
+	// included names what the artifact holds of other sources; empty for nothing. leftOut is what its metadata says of submodules without files.
+	included, leftOut string
 	// origin is the revision from which the content was packed; empty for none.
 	origin string
 	// digest names the artifact in the store.
@@ -127,7 +127,7 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 		return loop.Waiting(meta.ArtifactFailedReason, soon, errors.New(facts.Unverified))
 	}
 	artifact := source.GetArtifact()
-	s.source.verify, s.source.included = facts.Verify, facts.Included
+	s.source.verify, s.source.included, s.source.leftOut = facts.Verify, facts.Included, artifact.Metadata[gitopsv1alpha1.SubmodulesLeftOutKey]
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
 	s.source.allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
 	s.source.commit = provenance.Commit(artifact.Metadata)

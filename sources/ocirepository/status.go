@@ -57,7 +57,7 @@ func metadata(annotations map[string]string) map[string]string {
 		if size += len(key) + len(value); size > maxAnnotations {
 			break
 		}
-		if excerpt.Line(key) == key && value != "" && key != gitopsv1alpha1.HistoryKey && key != gitopsv1alpha1.SubmodulesKey {
+		if excerpt.Line(key) == key && value != "" && key != gitopsv1alpha1.HistoryKey && key != gitopsv1alpha1.SubmodulesKey && key != gitopsv1alpha1.SubmodulesLeftOutKey {
 			out[key] = value
 		}
 	}

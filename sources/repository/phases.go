@@ -196,6 +196,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		s.artifact.Metadata[gitopsv1alpha1.HistoryKey] = s.history.text
 	}
 	inclusion.RecordSubmodules(s.artifact.Metadata, recorded(modules))
+	if spec := s.object.Spec; !spec.RecurseSubmodules {
+		if left, err := submodule.LeftOut(ctx, tree, spec.SparseCheckout); err == nil { // it only helps to explain
+			inclusion.RecordLeftOut(s.artifact.Metadata, left)
+		}
+	}
 	provenance.Record(s.artifact.Metadata, s.signed.commit, s.signed.tag)
 	return loop.Next{}, nil
 }

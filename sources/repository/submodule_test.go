@@ -72,6 +72,13 @@ func TestSubmodules(t *testing.T) {
 			if diff := cmp.Diff(recorded, b.object().Status.Artifact.Metadata["gitops.flotilla.io/submodules"]); diff != "" {
 				t.Errorf("what is recorded of submodules (-want +got):\n%s", diff)
 			}
+			left := ""
+			if !b.object().Spec.RecurseSubmodules {
+				left = `["lib"]`
+			}
+			if got := b.object().Status.Artifact.Metadata["gitops.flotilla.io/submodules-left-out"]; got != left {
+				t.Errorf("submodules that are left out: %q, want %q", got, left)
+			}
 			if status := b.object().Status; step.want.Says == "" && status.ObservedRecurseSubmodules != b.object().Spec.RecurseSubmodules {
 				t.Errorf("observedRecurseSubmodules: %t", status.ObservedRecurseSubmodules)
 			}

@@ -84,18 +84,37 @@ func Fetch(ctx context.Context, tree *git.Tree, from Source, directories []strin
 		ctx, cancel = context.WithTimeout(ctx, from.Options.Timeout)
 		defer cancel()
 	}
-	wanted := []string{"."}
-	if len(directories) > 0 {
-		wanted = nil
-	}
-	for _, dir := range directories {
-		wanted = append(wanted, path.Clean(strings.Trim(dir, "/")))
-	}
-	if f.whole.Tree, err = f.graft(ctx, tree, place{url: base, wanted: wanted}); err != nil {
+	if f.whole.Tree, err = f.graft(ctx, tree, place{url: base, wanted: wantedOf(directories)}); err != nil {
 		f.whole.Close()
 		return nil, err
 	}
 	return f.whole, nil
+}
+
+// LeftOut returns the paths of the submodules of a tree that Fetch would fetch first, sorted: none where no file says that there are
+// any. It asks no server. Errors: ErrUnusable.
+func LeftOut(ctx context.Context, tree fs.FS, directories []string) ([]string, error) {
+	if _, err := fs.Stat(tree, File); err != nil {
+		return nil, nil // nearly always, and cheaper than to look through all of it
+	}
+	links, err := (&fetcher{}).links(ctx, tree, place{wanted: wantedOf(directories)})
+	var out []string
+	for _, link := range links {
+		out = append(out, link.path)
+	}
+	return out, err
+}
+
+// wantedOf returns the directories of which submodules are wanted; "." for all.
+func wantedOf(directories []string) []string {
+	if len(directories) == 0 {
+		return []string{"."}
+	}
+	var out []string
+	for _, dir := range directories {
+		out = append(out, path.Clean(strings.Trim(dir, "/")))
+	}
+	return out
 }
 
 // fetcher fetches the submodules of one commit.

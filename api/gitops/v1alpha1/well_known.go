@@ -207,6 +207,10 @@ const HistoryKey = "gitops.flotilla.io/history"
 // SubmodulesKey in the metadata of an artifact is a JSON list of the submodules whose files are part of it, each with path, url and commit.
 const SubmodulesKey = "gitops.flotilla.io/submodules"
 
+// SubmodulesLeftOutKey in the metadata of an artifact is a JSON list of the paths of submodules whose files are not part of it, as
+// nobody asks for them.
+const SubmodulesLeftOutKey = "gitops.flotilla.io/submodules-left-out"
+
 // FetchedAnnotation on an ExternalArtifact is the digest of the artifact that is in the store, or that of one which is
 // not, with ": " and the reason.
 const FetchedAnnotation = "gitops.flotilla.io/fetched"

@@ -7,6 +7,7 @@
 package builder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,8 @@ type Input struct {
 	Digest string
 	// Revision names the artifact to people.
 	Revision string
+	// LeftOut is what the metadata of the artifact says of submodules of which it has no files; empty for none.
+	LeftOut string
 	// As reads variables, as the account that the Kustomization acts as.
 	As client.Reader
 	// Retry is the pause before a build is tried again that failed for a fault which may pass.
@@ -201,7 +204,7 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 			in.handOn(objects, *shown)
 		}
 	case errors.Is(err, build.ErrPath):
-		err = fmt.Errorf("%w%s", err, meant(files, in.Kustomization.Spec.Path))
+		err = fmt.Errorf("%w%s", err, cmp.Or(unfetched(in.LeftOut, in.Kustomization.Spec.Path), meant(files, in.Kustomization.Spec.Path)))
 	}
 	return objects, reads, decryption.clean(err)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/inclusion"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -15,6 +17,15 @@ const (
 	mostFolders = 1000
 	mostDepth   = 16
 )
+
+// unfetched returns what to do about a path that is of a submodule without files; empty for one that is not.
+func unfetched(leftOut, written string) string {
+	submodule := inclusion.LeftOut(leftOut, written)
+	if submodule == "" {
+		return ""
+	}
+	return "; " + excerpt.Line(submodule) + " is a submodule, whose files are fetched with spec.recurseSubmodules of the GitRepository alone"
+}
 
 // meant returns a hint at the folder that is probably meant by a path that does not exist: the one that differs by
 // mistyped names, or else the only one whose path ends in the same names. It is empty if there is none.

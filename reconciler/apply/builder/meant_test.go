@@ -50,3 +50,21 @@ func TestWhichFolderIsMeant(t *testing.T) {
 		}
 	}
 }
+
+// TestAPathInASubmodule: a folder that the repository has, and the artifact does not, is told as such.
+func TestAPathInASubmodule(t *testing.T) {
+	tree := build.NewTree(map[string][]byte{"apps/web/a.yaml": nil})
+	for path, want := range map[string]string{
+		"./vendor/base/deploy": "; vendor/base is a submodule, whose files are fetched with spec.recurseSubmodules of the GitRepository alone",
+		"vendor/base":          "; vendor/base is a submodule, whose files are fetched with spec.recurseSubmodules of the GitRepository alone",
+		"vendor/based":         "",
+		"vendor":               "",
+	} {
+		ks := &kustomizev1.Kustomization{}
+		ks.Spec.Path = path
+		_, err := FromFiles(t.Context(), build.New(build.Limits{}), tree, Input{Kustomization: ks, LeftOut: `["lib","vendor/base"]`})
+		if said := fmt.Sprintf("spec.path %q: path not found in the source, which has apps%s", path, want); err == nil || err.Error() != said {
+			t.Errorf("%v, want %s", err, said)
+		}
+	}
+}
