@@ -131,8 +131,11 @@ func (r retired) begin(some []client.ObjectKey, retires func(client.ObjectKey) b
 	return begun
 }
 
-// keep records the overrides that count for what a Kustomization holds that retires.
+// keep records the overrides that count for what a Kustomization holds that retires. What of it was recorded before stays so.
 func (r retired) keep(owner client.ObjectKey, held []selector.Resource, now *overrides, mixed map[client.ObjectKey]bool) {
+	if r[owner] != nil {
+		return
+	}
 	r[owner] = map[inventory.ID]left{}
 	for _, resource := range held {
 		found, _, known := now.inForce(resource, owner, mixed)

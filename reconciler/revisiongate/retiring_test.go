@@ -162,16 +162,29 @@ func TestWhatRetiresKeepsItsOverrides(t *testing.T) {
 	}
 }
 
-// A Kustomization that leaves along with the end of a switch is known to leave before anything counts that was written.
+// A Kustomization that leaves along with the end of a switch is known to leave before anything counts that was written, and so are those that
+// it made.
 func TestAKustomizationLeavesBeforeASwitchEnds(t *testing.T) {
-	tracker := New(nil, fakeTemplates{})
-	tracker.observe(t.Context(), root, made(root, client.ObjectKey{}), false)
-	tracker.observe(t.Context(), shop, made(shop, root), false)
+	tracker := New(nil, fakeTemplates{"web": web()})
+	tracker.hear(nil, rule("one", "1"), true)
+	tracker.observe(t.Context(), root, made(root, client.ObjectKey{}), true)
+	tracker.observe(t.Context(), middle, made(middle, root), true)
+	tracker.observe(t.Context(), shop, made(shop, middle, func(ks *kustomizev1.Kustomization) {
+		ks.Status.Inventory = inventory.Record([]inventory.Entry{{ID: inventory.IDOf(web()), Version: web().GroupVersionKind().Version}})
+	}), true)
 	tracker.Begin(root, All)
 	var stays bool
 	tracker.Listen(Listener{Ended: func(client.ObjectKey) { _, _, stays = tracker.Left(web()) }})
-	tracker.End(t.Context(), root, []inventory.Entry{{ID: inventory.OfKustomization(shop), Version: "v1"}})
+	tracker.End(t.Context(), root, []inventory.Entry{{ID: inventory.OfKustomization(middle), Version: "v1"}})
 	if !stays {
 		t.Error("what it holds does not stay as it stands")
+	}
+	tracker.hear(rule("one", "1"), rule("one", "2"), false)
+	for _, when := range []string{"at its end", "with the next revision, while it has yet to be deleted"} {
+		if diff := cmp.Diff([]string{"one 1"}, counting(tracker)); diff != "" {
+			t.Errorf("what counts %s (-want +got):\n%s", when, diff)
+		}
+		tracker.Begin(root, All)
+		tracker.End(t.Context(), root, []inventory.Entry{{ID: inventory.OfKustomization(middle), Version: "v1"}})
 	}
 }

@@ -111,7 +111,10 @@ func (t *Tracker) Begin(owner client.ObjectKey, of Extent) {
 // written is seen. What left the revision, and is not gone yet, keeps the overrides that counted before.
 func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry) {
 	t.mu.RLock()
-	retiring := kustomizationsIn(leaving)
+	dropped, retiring := kustomizationsIn(leaving), []client.ObjectKey(nil)
+	for _, key := range dropped {
+		retiring = append(retiring, t.lives.madeBy(key)...)
+	}
 	kustomizations := t.lives.among(retiring)
 	t.mu.RUnlock()
 	resources, held := t.watches.resources(ctx, leaving), t.watches.held(ctx, kustomizations)
@@ -122,8 +125,10 @@ func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inv
 		delete(t.begun, owner)
 		delete(t.definitions.begun, owner)
 		t.leaving.keep(owner, resources, &t.overrides, t.mixed)
-		for _, key := range retiring {
+		for _, key := range dropped {
 			t.leaving.add(owner, inventory.OfKustomization(key), left{})
+		}
+		for _, key := range retiring {
 			t.retired.keep(key, held[key], &t.overrides, t.mixed)
 		}
 	})
