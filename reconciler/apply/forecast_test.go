@@ -60,6 +60,22 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// TestNothingMovesToWhatGoes: the commits of TestForecast have one outcome, whoever comes first.
+func TestNothingMovesToWhatGoes(t *testing.T) {
+	for seed := range uint64(200) {
+		dice, layout := rand.New(rand.NewPCG(seed, 0)), newLayout()
+		for n := range 40 {
+			before := layout
+			layout = layout.changed(dice)
+			for name, folder := range layout.configs {
+				if was, had := before.configs[name]; (!had || was != folder) && !layout.applies(folder) {
+					t.Fatalf("seed %d, commit %d: %s moves to folder %d, which nothing applies any more, from\n%s\nto\n%s", seed, n, name, folder, before, layout)
+				}
+			}
+		}
+	}
+}
+
 // layout is in which folder each object and each Kustomization is; a Kustomization has the folder of its number.
 type layout struct {
 	configs, children map[string]int
@@ -103,15 +119,35 @@ func (l layout) changed(dice *rand.Rand) layout {
 			l.configs[name] = dice.IntN(folders)
 		}
 	}
-	for _, all := range []struct{ now, before map[string]int }{{l.configs, before.configs}, {l.children, before.children}} {
-		maps.DeleteFunc(all.now, func(name string, folder int) bool {
-			_, applied := l.children[fmt.Sprintf("k%d", folder)]
-			was, had := all.before[name]
-			return folder != rootFolder && !applied && (!had || was != folder)
-		})
+	for child := range folders { // parents first: what is below one that goes, goes as well
+		if key := fmt.Sprintf("k%d", child); moved(before.children, l.children, key) && !l.applies(l.children[key]) {
+			delete(l.children, key)
+		}
 	}
+	maps.DeleteFunc(l.configs, func(name string, folder int) bool {
+		return moved(before.configs, l.configs, name) && !l.applies(folder)
+	})
 	l.configs["c0"] = rootFolder
 	return l
+}
+
+// moved tells whether something is in another folder than before, or new.
+func moved(before, now map[string]int, name string) bool {
+	was, had := before[name]
+	in, has := now[name]
+	return has && (!had || was != in)
+}
+
+// applies tells whether what is in a folder is applied: the root's, and those of Kustomizations that are in such a folder.
+func (l layout) applies(folder int) bool {
+	for folder != rootFolder {
+		parent, is := l.children[fmt.Sprintf("k%d", folder)]
+		if !is {
+			return false
+		}
+		folder = parent
+	}
+	return true
 }
 
 func (l layout) files() map[string]string {
