@@ -10,7 +10,6 @@ import (
 
 	"github.com/flotilla-io/flotilla/policies/lineage"
 	"github.com/flotilla-io/flotilla/sources/git/pack"
-	"github.com/flotilla-io/flotilla/sources/git/wire"
 )
 
 // ErrNoMergeBase means that two commits have no latest commit in common, or that too much lies between them to find it.
@@ -22,17 +21,11 @@ const mostBounds = 20
 // MergeBase returns the hash of the latest commit that is in the history of two. It transfers the commits that the first one does
 // not have, without files where the server can leave them out. Errors: as Resolve, and ErrNoMergeBase.
 func MergeBase(ctx context.Context, r *Remote, onto, branch Commit) (string, error) {
-	for _, hash := range []string{onto.Hash, branch.Hash} {
-		if err := checkCommit(hash); err != nil {
-			return "", r.wrap(ctx, "find a merge base", err)
-		}
-	}
 	if onto.Hash == branch.Hash {
 		return onto.Hash, nil
 	}
 	all, err := bounds(ctx, r, onto, branch)
-	var refused *wire.Refusal
-	if errors.As(err, &refused) || errors.Is(err, ErrTooLarge) || errors.Is(err, pack.ErrCut) {
+	if isFar(err) {
 		err = ErrNoMergeBase
 	}
 	if err != nil {
@@ -58,30 +51,10 @@ func MergeBase(ctx context.Context, r *Remote, onto, branch Commit) (string, err
 }
 
 // bounds returns the commits of one history at which another one left it, sorted.
-func bounds(ctx context.Context, r *Remote, onto, branch Commit) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
-	defer cancel()
-	var out []string
-	err := r.converse(ctx, uploadPack, func(c *conversation) error {
-		if !c.greeting.V2 || !c.greeting.Shallow() {
-			return ErrNoMergeBase
-		}
-		now := plumbing.NewHash(branch.Hash)
-		want := wire.Wanted{Objects: []plumbing.Hash{now}, Have: plumbing.NewHash(onto.Hash), Depth: fewBetween}
-		if c.greeting.Filter() {
-			want.Depth, want.NoTrees = mostBetween, true
-		}
-		c.limits.Pack = min(c.limits.Pack, mostHistory)
-		p, err := c.transfer(ctx, want)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		bounds, err := p.Bounds(now, want.Depth)
-		out = nil
-		for _, hash := range bounds {
-			out = append(out, hash.String())
-		}
+func bounds(ctx context.Context, r *Remote, onto, branch Commit) (out []string, err error) {
+	err = between(ctx, r, onto.Hash, branch, func(p *pack.Pack, _, now plumbing.Hash, depth int) error {
+		bounds, err := p.Bounds(now, depth)
+		out = texts(bounds)
 		return err
 	})
 	if err == nil && len(out) > mostBounds {

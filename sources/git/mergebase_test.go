@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
@@ -73,5 +75,49 @@ func TestMergeBase(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestLine is about what a branch was at since an earlier commit.
+func TestLine(t *testing.T) {
+	f := newFixture(t)
+	root := f.commit("root", map[string]string{"a": "1"})
+	one := f.commit("one", map[string]string{"a": "2"})
+	f.git("checkout", "--quiet", "-b", "side", root)
+	side := f.commit("side", map[string]string{"b": "1"})
+	f.git("checkout", "--quiet", "main")
+	f.git("merge", "--quiet", "--no-edit", side)
+	merged := f.git("rev-parse", "HEAD")
+	two := f.commit("two", map[string]string{"a": "3"})
+	f.git("checkout", "--quiet", "--orphan", "other")
+	other := f.commit("other", map[string]string{"c": "1"})
+	for _, filters := range []string{"true", "false"} {
+		if _, err := gitserver.Git(t.Context(), f.root, "-C", f.root+"/app.git", "config", "uploadpack.allowFilter", filters); err != nil {
+			t.Fatal(err)
+		}
+		for name, tc := range map[string]struct {
+			before, now string
+			want        []string
+		}{
+			"nothing in between":                     {two, two, nil},
+			"one after the other":                    {root, one, []string{one}},
+			"what was merged in between":             {one, two, []string{merged, two}},
+			"all of it":                              {root, two, []string{one, merged, two}},
+			"from a commit that was merged":          {side, two, nil},
+			"back":                                   {two, one, nil},
+			"another history":                        {other, two, nil},
+			"a commit that the server has no more":   {strings.Repeat("1", 40), two, nil},
+			"a commit that the server does not have": {root, strings.Repeat("1", 40), nil},
+		} {
+			t.Run(name+", filters "+filters, func(t *testing.T) {
+				got, err := git.Line(t.Context(), f.remote(f.url, git.Credentials{}, git.Options{}), tc.before, git.Commit{Hash: tc.now})
+				if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+					t.Errorf("%v (-want +got):\n%s", err, diff)
+				}
+			})
+		}
+	}
+	if got, err := git.Line(t.Context(), f.remote(f.url, git.Credentials{}, git.Options{}), "main", git.Commit{Hash: two}); err == nil {
+		t.Errorf("from what is no commit: %v", got)
 	}
 }

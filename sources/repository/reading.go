@@ -62,6 +62,11 @@ func (o *Opened) MergeBase(ctx context.Context, onto, branch git.Commit) (string
 	return git.MergeBase(ctx, o.s.remote, onto, branch)
 }
 
+// Line returns the commits after an earlier one. Errors: as git.Line's.
+func (o *Opened) Line(ctx context.Context, before string, now git.Commit) ([]string, error) {
+	return git.Line(ctx, o.s.remote, before, now)
+}
+
 // Files returns the files of a commit that its repository's artifact would have. Errors: as git.Remote's, and those of package
 // artifact.
 func (o *Opened) Files(ctx context.Context, of git.Commit) (artifact.Files, error) {

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -18,18 +19,14 @@ func (p *Pack) Relation(before, now plumbing.Hash, depth int) (lineage.Relation,
 		this := next
 		next = nil
 		for _, hash := range this {
-			encoded, err := p.Object(hash)
-			if errors.Is(err, plumbing.ErrObjectNotFound) {
+			parents, here, err := p.parents(hash)
+			if err != nil {
+				return lineage.Unknown, err
+			}
+			if !here {
 				continue // the earlier one has it as well
 			}
-			var commit object.Commit
-			if err == nil {
-				err = commit.Decode(encoded)
-			}
-			if err != nil {
-				return lineage.Unknown, errPack
-			}
-			for _, parent := range commit.ParentHashes {
+			for _, parent := range parents {
 				if parent == before {
 					return lineage.Ahead, nil
 				}
@@ -60,22 +57,17 @@ func (p *Pack) Bounds(now plumbing.Hash, depth int) ([]plumbing.Hash, error) {
 		this := next
 		next = nil
 		for _, hash := range this {
-			encoded, err := p.Object(hash)
-			if errors.Is(err, plumbing.ErrObjectNotFound) {
-				out = append(out, hash)
-				continue
-			}
-			var commit object.Commit
-			if err == nil {
-				err = commit.Decode(encoded)
-			}
+			parents, here, err := p.parents(hash)
 			switch {
 			case err != nil:
-				return nil, errPack
-			case generation >= depth && len(commit.ParentHashes) > 0:
+				return nil, err
+			case !here:
+				out = append(out, hash)
+				continue
+			case generation >= depth && len(parents) > 0:
 				return nil, ErrCut
 			}
-			for _, parent := range commit.ParentHashes {
+			for _, parent := range parents {
 				if !seen[parent] {
 					seen[parent] = true
 					next = append(next, parent)
@@ -84,4 +76,38 @@ func (p *Pack) Bounds(now plumbing.Hash, depth int) ([]plumbing.Hash, error) {
 		}
 	}
 	return out, nil
+}
+
+// Line returns the commits after an earlier one up to now, the oldest first, each the first parent of the next: what a branch was at,
+// one after the other. It is nil where the earlier one is not on that line. Errors: ErrCut where it is longer than depth,
+// wire.ErrMalformed.
+func (p *Pack) Line(before, now plumbing.Hash, depth int) ([]plumbing.Hash, error) {
+	var out []plumbing.Hash
+	for at := now; at != before; {
+		parents, here, err := p.parents(at)
+		switch {
+		case err != nil:
+			return nil, err
+		case !here || len(parents) == 0:
+			return nil, nil
+		case len(out) >= depth:
+			return nil, ErrCut
+		}
+		out, at = append(out, at), parents[0]
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// parents returns those of a commit; false for one that was not transferred. Errors: wire.ErrMalformed.
+func (p *Pack) parents(of plumbing.Hash) (parents []plumbing.Hash, here bool, err error) {
+	encoded, err := p.Object(of)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return nil, false, nil
+	}
+	var commit object.Commit
+	if err != nil || commit.Decode(encoded) != nil {
+		return nil, false, errPack
+	}
+	return commit.ParentHashes, true, nil
 }
