@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,6 +20,8 @@ type PullRequest struct {
 	Base string
 	// Fork says that its commits are from another repository, into which other people may write.
 	Fork bool
+	// Merged says that it is not open any more, as it was merged.
+	Merged bool
 	// Draft says that its author does not want it to be merged yet.
 	Draft bool
 	// Labels are sorted.
@@ -32,6 +35,7 @@ type PullRequest struct {
 type listing struct {
 	comments string // the Provider type of comments
 	path     string // relative to the repository, without the number of the page
+	mergedAs string // where it is told which were merged as a commit, relative to the repository
 	read     func(text []byte) ([]PullRequest, error)
 }
 
@@ -45,9 +49,9 @@ const (
 
 // listings maps Provider types of statuses to the lists.
 var listings = map[string]listing{
-	typeGitHub: {"githubpullrequestcomment", "/pulls?state=open&sort=created&direction=asc&per_page=50&page=", readPulls},
-	typeGitea:  {"giteapullrequestcomment", "/pulls?state=open&sort=oldest&limit=20&page=", readPulls},
-	"gitlab":   {"gitlabmergerequestcomment", "/merge_requests?state=opened&order_by=created_at&sort=asc&per_page=20&page=", readMerges},
+	typeGitHub: {"githubpullrequestcomment", "/pulls?state=open&sort=created&direction=asc&per_page=50&page=", "/commits/%s/pulls?per_page=50", readPulls},
+	typeGitea:  {"giteapullrequestcomment", "/pulls?state=open&sort=oldest&limit=20&page=", "/commits/%s/pull", readPulls},
+	"gitlab":   {"gitlabmergerequestcomment", "/merge_requests?state=opened&order_by=created_at&sort=asc&per_page=20&page=", "/repository/commits/%s/merge_requests?per_page=50", readMerges},
 }
 
 // Reviewer lists open pull requests, comments on them, sets statuses of their commits, and knows who labelled them and who approves of them. Errors: as Poster and Commenter.
@@ -136,6 +140,34 @@ func (r *Reviewer) PullRequests(ctx context.Context) ([]PullRequest, bool, error
 	}
 }
 
+// Merged returns the pull request by whose merge a branch got a commit, as the forge says it; false if it knows of none. That the commit
+// holds what the pull request had is for the caller to verify: people can push what looks like a merge.
+func (r *Reviewer) Merged(ctx context.Context, commit, branch string) (PullRequest, bool, error) {
+	if !commitHash.MatchString(commit) {
+		return PullRequest{}, false, nil
+	}
+	text, err := r.list.get(ctx, http.MethodGet, fmt.Sprintf(r.mergedAs, commit), nil)
+	if errors.Is(err, ErrNotFound) {
+		return PullRequest{}, false, nil
+	}
+	if err != nil {
+		return PullRequest{}, false, err
+	}
+	if r.dialect == typeGitea {
+		text = slices.Concat([]byte("["), text, []byte("]")) // it gives the one alone
+	}
+	pulls, err := r.read(text)
+	if err != nil {
+		return PullRequest{}, false, r.list.malformed()
+	}
+	for _, pull := range pulls {
+		if pull.Merged && pull.Number > 0 && pull.Base == branch && commitHash.MatchString(pull.Head) {
+			return pull, true, nil
+		}
+	}
+	return PullRequest{}, false, nil
+}
+
 // hasNext reports whether a list goes on, as all three forges say it.
 func hasNext(header http.Header) bool {
 	return slices.ContainsFunc(header.Values("Link"), func(link string) bool { return strings.Contains(link, `rel="next"`) })
@@ -163,6 +195,7 @@ func readPulls(text []byte) ([]PullRequest, error) {
 		} `json:"labels"`
 		User    struct{ Login string } `json:"user"`
 		Updated string                 `json:"updated_at"`
+		Merged  *string                `json:"merged_at"`
 	}
 	if err := decodeList(text, &list); err != nil {
 		return nil, err
@@ -171,7 +204,7 @@ func readPulls(text []byte) ([]PullRequest, error) {
 	for _, one := range list {
 		pull := PullRequest{
 			Number: one.Number, Head: one.Head.SHA, Ref: fmt.Sprintf("refs/pull/%d/head", one.Number), Base: one.Base.Ref, Draft: one.Draft,
-			Author: one.User.Login, Updated: one.Updated,
+			Author: one.User.Login, Updated: one.Updated, Merged: one.Merged != nil,
 			Fork: one.Head.Repo == nil || one.Base.Repo == nil || one.Head.Repo.ID == 0 || one.Head.Repo.ID != one.Base.Repo.ID,
 		}
 		for _, label := range one.Labels {
@@ -195,6 +228,7 @@ func readMerges(text []byte) ([]PullRequest, error) {
 		Labels  []string                  `json:"labels"`
 		Author  struct{ Username string } `json:"author"`
 		Updated string                    `json:"updated_at"`
+		State   string                    `json:"state"`
 	}
 	if err := decodeList(text, &list); err != nil {
 		return nil, err
@@ -205,7 +239,7 @@ func readMerges(text []byte) ([]PullRequest, error) {
 		out = append(out, PullRequest{
 			Number: one.IID, Head: one.SHA, Ref: fmt.Sprintf("refs/merge-requests/%d/head", one.IID), Base: one.Target, Draft: one.Draft,
 			Fork: one.From == 0 || one.From != one.To, Labels: one.Labels,
-			Author: one.Author.Username, Updated: one.Updated,
+			Author: one.Author.Username, Updated: one.Updated, Merged: one.State == "merged",
 		})
 	}
 	return out, nil

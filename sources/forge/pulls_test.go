@@ -70,6 +70,49 @@ func TestPullRequests(t *testing.T) {
 	}
 }
 
+// TestMerged checks by which pull request a branch got a commit.
+func TestMerged(t *testing.T) {
+	const github, gitea, gitlab = "/api/v3/repos/org/repo/commits/%s/pulls?per_page=50", "/api/v1/repos/org/repo/commits/%s/pull", "/api/v4/projects/org%%2Frepo/repository/commits/%s/merge_requests?per_page=50"
+	commit := hash("9")
+	pull := func(number int, base, mergedAt string) string {
+		return fmt.Sprintf(`{"number":%d,"state":"closed","user":{"login":"ann"},"merged_at":%s,"merge_commit_sha":%q,"head":{"sha":%q,"repo":{"id":1}},"base":{"ref":%q,"repo":{"id":1}},"labels":[]}`, number, mergedAt, commit, hash("a"), base)
+	}
+	merge := func(iid int, state string) string {
+		return fmt.Sprintf(`{"iid":%d,"state":%q,"author":{"username":"ann"},"sha":%q,"target_branch":"main","source_project_id":1,"target_project_id":1,"labels":[]}`, iid, state, hash("a"))
+	}
+	const at = `"2026-01-02T03:04:05Z"`
+	for name, tc := range map[string]struct {
+		kind, target, answer string
+		want                 string
+		fails                bool
+	}{
+		"GitHub: one into this branch":        {"github", github, "200 [" + pull(6, "other", at) + "," + pull(7, "main", at) + "]", "refs/pull/7/head", false},
+		"GitHub: open yet":                    {"github", github, "200 [" + pull(7, "main", "null") + "]", "", false},
+		"GitHub: pushed":                      {"github", github, "200 []", "", false},
+		"GitHub: into another branch alone":   {"github", github, "200 [" + pull(7, "other", at) + "]", "", false},
+		"Gitea: merged":                       {"gitea", gitea, "200 " + pull(7, "main", at), "refs/pull/7/head", false},
+		"Gitea: pushed":                       {"gitea", gitea, "404 {}", "", false},
+		"GitLab: merged, and another one not": {"gitlab", gitlab, "200 [" + merge(6, "opened") + "," + merge(7, "merged") + "]", "refs/merge-requests/7/head", false},
+		"GitLab: closed":                      {"gitlab", gitlab, "200 [" + merge(7, "closed") + "]", "", false},
+		"a forge that does not say":           {"github", github, "403 {}", "", true},
+		"a forge that says something else":    {"gitea", gitea, "200 <html>", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, map[string]string{"GET " + fmt.Sprintf(tc.target, commit): tc.answer})
+			got, found, err := reviewer(t, tc.kind, s.server.URL+"/org/repo").Merged(t.Context(), commit, "main")
+			if (err != nil) != tc.fails || found != (tc.want != "") || got.Ref != tc.want {
+				t.Errorf("%+v, %v, %v after %q; want %q", got, found, err, s.got, tc.want)
+			}
+			if found && (got.Head != hash("a") || got.Author != "ann" || !got.Merged) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	if _, found, err := reviewer(t, "github", "http://127.0.0.1:1/org/repo").Merged(t.Context(), "../secrets", "main"); found || err != nil {
+		t.Errorf("what is no commit: %v, %v", found, err)
+	}
+}
+
 // pages serves pages of pull requests, each of which says that there is one more, up to last.
 func pages(t *testing.T, last, each int) *server {
 	t.Helper()
