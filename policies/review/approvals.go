@@ -40,8 +40,8 @@ func Approvals(of []gitopsv1alpha1.ReviewApproval) ([]Approval, error) {
 type Edits struct {
 	// Owners are those whom the files belong to.
 	Owners []Owned
-	// Reviews says that what is asked for in reviews may be among them.
-	Reviews bool
+	// All says that all approvals are needed: what is asked for in reviews may be among the files.
+	All bool
 }
 
 // Needed returns the approvals that a change needs, in their order: those into whose clusters and namespaces it reaches, and all for one
@@ -49,7 +49,7 @@ type Edits struct {
 func Needed(of []Approval, c comparison.Comparison, clusters map[string]map[string]string, edits Edits) []gitopsv1alpha1.NeededApproval {
 	var out []gitopsv1alpha1.NeededApproval
 	for _, a := range of {
-		if !edits.Reviews && !a.concerns(c, clusters) {
+		if !edits.All && !a.concerns(c, clusters) {
 			continue
 		}
 		count := max(a.Count, 1)
@@ -77,10 +77,13 @@ type Owned struct {
 	Users, Teams []string
 }
 
-// concerns reports whether a change does something where an approval is needed. What could not be followed may do anything.
+// untold are the risks of changes of which a comparison does not say what they do in the end: what is refused for now may not be later.
+var untold = []string{comparison.RiskNotFollowed, comparison.RiskBuild, comparison.RiskShared, comparison.RiskDependency, comparison.RiskNotTaken}
+
+// concerns reports whether a change does something where an approval is needed. What is not told may be anything.
 func (a Approval) concerns(c comparison.Comparison, clusters map[string]map[string]string) bool {
 	for _, r := range c.Risks {
-		if r.Reason == comparison.RiskNotFollowed {
+		if slices.Contains(untold, r.Reason) {
 			return true
 		}
 	}
@@ -167,11 +170,15 @@ func Missing(needed []gitopsv1alpha1.NeededApproval) []gitopsv1alpha1.NeededAppr
 
 // Awaited is what a pull request is told for as long as approvals are missing, in one line. Outcome is what its merge does.
 func Awaited(missing []gitopsv1alpha1.NeededApproval, outcome string) string {
+	return oneLine(awaited(missing) + "; " + outcome)
+}
+
+func awaited(missing []gitopsv1alpha1.NeededApproval) string {
 	text := "awaits " + missing[0].Name + ": " + whom(missing[0])
 	if more := len(missing) - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
-	return oneLine(text + "; " + outcome)
+	return text
 }
 
 // mostNames is how many people and teams a line names.

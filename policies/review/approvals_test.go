@@ -32,23 +32,24 @@ func TestNeeded(t *testing.T) {
 		of          comparison.Comparison
 		edits, want bool
 	}{
-		"what changes anything":                        {of: change(), want: true},
-		"what changes nothing":                         {},
-		"what edits reviews":                           {edits: true, want: true},
-		"a cluster by its name":                        {clusters: named("us-1"), of: change(), want: true},
-		"another cluster":                              {clusters: named("ap-1"), of: change()},
-		"a cluster by its label":                       {clusters: stage("test"), of: change(), want: true},
-		"a label that none of them has":                {clusters: stage("dev"), of: change()},
-		"a namespace":                                  {namespaces: []string{"shop"}, of: change(), want: true},
-		"another namespace":                            {namespaces: []string{"bank"}, of: change()},
-		"a namespace in another cluster":               {clusters: named("us-1"), namespaces: []string{"shop"}, of: object("ConfigMap", "shop", "x")},
-		"what has no namespace":                        {namespaces: []string{"bank"}, of: object("PersistentVolume", "", "x"), want: true},
-		"the namespace itself":                         {namespaces: []string{"bank"}, of: object("Namespace", "", "bank"), want: true},
-		"another namespace itself":                     {namespaces: []string{"bank"}, of: object("Namespace", "", "shop")},
-		"replicas that move there":                     {clusters: stage("prod"), of: comparison.Comparison{Placements: []comparison.Placement{{Object: shop, Shifts: []comparison.Shift{{Cluster: "eu-1"}}}}}, want: true},
-		"what nobody decides about any more there":     {clusters: stage("prod"), of: comparison.Comparison{Held: []comparison.Held{{Object: shop, Clusters: []string{"eu-1"}}}}, want: true},
-		"what could not be followed may reach there":   {clusters: named("ap-1"), of: comparison.Comparison{Risks: []comparison.Risk{{Reason: comparison.RiskNotFollowed}}}, want: true},
-		"another risk changes nothing there by itself": {clusters: named("ap-1"), of: comparison.Comparison{Risks: []comparison.Risk{{Reason: comparison.RiskIdlePolicy}}}},
+		"what changes anything":                         {of: change(), want: true},
+		"what changes nothing":                          {},
+		"what edits reviews":                            {edits: true, want: true},
+		"a cluster by its name":                         {clusters: named("us-1"), of: change(), want: true},
+		"another cluster":                               {clusters: named("ap-1"), of: change()},
+		"a cluster by its label":                        {clusters: stage("test"), of: change(), want: true},
+		"a label that none of them has":                 {clusters: stage("dev"), of: change()},
+		"a namespace":                                   {namespaces: []string{"shop"}, of: change(), want: true},
+		"another namespace":                             {namespaces: []string{"bank"}, of: change()},
+		"a namespace in another cluster":                {clusters: named("us-1"), namespaces: []string{"shop"}, of: object("ConfigMap", "shop", "x")},
+		"what has no namespace":                         {namespaces: []string{"bank"}, of: object("PersistentVolume", "", "x"), want: true},
+		"the namespace itself":                          {namespaces: []string{"bank"}, of: object("Namespace", "", "bank"), want: true},
+		"another namespace itself":                      {namespaces: []string{"bank"}, of: object("Namespace", "", "shop")},
+		"replicas that move there":                      {clusters: stage("prod"), of: comparison.Comparison{Placements: []comparison.Placement{{Object: shop, Shifts: []comparison.Shift{{Cluster: "eu-1"}}}}}, want: true},
+		"what nobody decides about any more there":      {clusters: stage("prod"), of: comparison.Comparison{Held: []comparison.Held{{Object: shop, Clusters: []string{"eu-1"}}}}, want: true},
+		"what could not be followed may reach there":    {clusters: named("ap-1"), of: comparison.Comparison{Risks: []comparison.Risk{{Reason: comparison.RiskNotFollowed}}}, want: true},
+		"what is refused for now may reach there later": {clusters: named("ap-1"), of: comparison.Comparison{Risks: []comparison.Risk{{Reason: comparison.RiskDependency}}}, want: true},
+		"another risk changes nothing there by itself":  {clusters: named("ap-1"), of: comparison.Comparison{Risks: []comparison.Risk{{Reason: comparison.RiskIdlePolicy}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := review.Approvals([]gitopsv1alpha1.ReviewApproval{{Name: "it", Clusters: tc.clusters, Namespaces: tc.namespaces, By: gitopsv1alpha1.ReviewApprovers{Users: []string{"ann"}}}})
@@ -59,7 +60,7 @@ func TestNeeded(t *testing.T) {
 			if tc.want {
 				want = []gitopsv1alpha1.NeededApproval{{Name: "it", Users: []string{"ann"}, Count: 1}}
 			}
-			if diff := cmp.Diff(want, review.Needed(all, tc.of, labels, review.Edits{Reviews: tc.edits})); diff != "" {
+			if diff := cmp.Diff(want, review.Needed(all, tc.of, labels, review.Edits{All: tc.edits})); diff != "" {
 				t.Errorf("needed (-want +got):\n%s", diff)
 			}
 		})

@@ -52,6 +52,8 @@ type Revision struct {
 	// Allows are the objects whose deletion its commit allows, separated by commas.
 	Allows string
 	Files  *build.Tree
+	// Digest returns a digest of the files that a Kustomization with a path may read, for one that cannot be built of them. Nil: not known.
+	Digest func(path string) string
 	// Stands says that the control plane is taken to have applied it. Values of Secrets that a state withholds are replaced
 	// by those of the files then, and nothing of it is reported.
 	Stands bool
@@ -59,6 +61,14 @@ type Revision struct {
 
 // unnamed stands for the name of a revision that has none.
 const unnamed = "0000000-of-this-change"
+
+// digest returns a digest of the files that a Kustomization with this path may read; empty if it is not known.
+func (r Revision) digest(path string) string {
+	if r.Digest == nil {
+		return ""
+	}
+	return r.Digest(path)
+}
 
 func (r Revision) name() string {
 	if r.Name == "" {
@@ -165,6 +175,11 @@ func (c result) outcome(ctx context.Context, only client.ObjectKey) (Outcome, er
 		after.Objects[inventory.IDOf(obj)] = obj
 	}
 	c.record(after)
+	after.contents = dormancy{c.course}.contents(ctx)
+	if !c.revision.Stands {
+		out.Risks = append(out.Risks, dormancy{c.course}.risks(after.contents, within, out.Risks)...)
+		slices.SortFunc(out.Risks, byPolicy)
+	}
 	return out, nil
 }
 

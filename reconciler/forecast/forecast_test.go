@@ -159,7 +159,8 @@ func TestAfter(t *testing.T) {
 		"a child that is suspended keeps what it has": {
 			base: files{"root/k.yaml": child("one"), "one/a.yaml": configs("a", "b")},
 			head: files{"root/k.yaml": child("one", "suspend: true"), "one/a.yaml": configs("c")},
-			want: "ConfigMap a of one\nConfigMap b of one\nKustomization one of root",
+			want: "ConfigMap a of one\nConfigMap b of one\nKustomization one of root\n" +
+				"! NotFollowed Kustomization flux/one: it is suspended, and what it applies once it is resumed changes",
 		},
 		"a child that was suspended, and is no more": {
 			base: files{"root/k.yaml": child("one", "suspend: true"), "one/a.yaml": configs("a")},

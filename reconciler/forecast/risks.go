@@ -52,10 +52,11 @@ func (c assessor) risks(ctx context.Context, within map[client.ObjectKey]bool) (
 	for key, what := range c.unfollowed() {
 		note(key, comparison.RiskNotFollowed, what)
 	}
-	slices.SortFunc(out, func(a, b comparison.Risk) int {
-		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message))
-	})
 	return out, nil
+}
+
+func byPolicy(a, b comparison.Risk) int {
+	return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message))
 }
 
 // still returns what was refused before in the same words, sorted.

@@ -33,6 +33,8 @@ type State struct {
 	refused map[client.ObjectKey]string
 	// suspended are the Kustomizations that files suspend.
 	suspended map[client.ObjectKey]bool
+	// contents are what Kustomizations of the source have in the files that the state comes from; nil if it comes of none.
+	contents map[client.ObjectKey]content
 }
 
 // StateOf returns the state of a control plane. What a Kustomization has applied is what its status lists or, where it

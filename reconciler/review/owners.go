@@ -33,7 +33,7 @@ func (b *base) editsOf(ctx context.Context, s *state, before, after artifact.Fil
 	names := func(file artifact.File) bool {
 		return bytes.Contains(file.Data, []byte(gitopsv1alpha1.PullRequestReviewKind))
 	}
-	out.Reviews = slices.ContainsFunc(paths, func(path string) bool { return names(before[path]) || names(after[path]) })
+	out.All = slices.ContainsFunc(paths, func(path string) bool { return names(before[path]) || names(after[path]) })
 	if !slices.ContainsFunc(s.terms.approvals, func(a review.Approval) bool { return a.By.CodeOwners }) {
 		return out, nil
 	}

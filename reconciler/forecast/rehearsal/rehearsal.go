@@ -1,9 +1,16 @@
 package rehearsal
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,7 +126,7 @@ func (f *Fleet) At(ctx context.Context, source inventory.Source, of Revision) (*
 	if err != nil {
 		return nil, err
 	}
-	out, err := f.forecaster(f.build).After(ctx, forecast.Query{Before: state, Revision: forecast.Revision{Source: source, Name: of.Name, Files: tree(of.Files), Stands: true}})
+	out, err := f.forecaster(f.build).After(ctx, forecast.Query{Before: state, Revision: forecast.Revision{Source: source, Name: of.Name, Files: tree(of.Files), Digest: below(of.Files), Stands: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +161,7 @@ func (b *Base) compare(ctx context.Context, next Revision, before comparison.Sid
 	state := b.state
 	state.Fleet = supposed.After(before.Fleet) // what is refused, as a cluster is unknown, is so by those that there will be
 	bounded := bounded{build: b.fleet.build, most: 2*len(b.state.Fleet.Templates) + more}
-	out, err := b.fleet.forecaster(bounded.of).After(ctx, forecast.Query{Before: state, Revision: forecast.Revision{Source: b.source, Name: next.Name, Files: tree(next.Files)}})
+	out, err := b.fleet.forecaster(bounded.of).After(ctx, forecast.Query{Before: state, Revision: forecast.Revision{Source: b.source, Name: next.Name, Files: tree(next.Files), Digest: below(next.Files)}})
 	if err != nil {
 		return comparison.Comparison{}, err
 	}
@@ -176,6 +183,26 @@ func (b *Base) compare(ctx context.Context, next Revision, before comparison.Sid
 
 func tree(files artifact.Files) *build.Tree {
 	return build.NewTree(files.Contents()).WithLinks(files.Links())
+}
+
+// below returns digests of files that may be read from a path on: those below it or, where one of them may lead elsewhere, all.
+func below(files artifact.Files) func(path string) string {
+	names := slices.Sorted(maps.Keys(files))
+	return func(from string) string {
+		folder := strings.Trim(path.Join("/", from), "/")
+		inside := func(name string) bool { return folder == "" || strings.HasPrefix(name, folder+"/") }
+		all := slices.ContainsFunc(names, func(name string) bool {
+			return inside(name) && (files[name].Link || bytes.Contains(files[name].Data, []byte("../")))
+		})
+		hash := sha256.New()
+		for _, name := range names {
+			if all || inside(name) {
+				fmt.Fprintf(hash, "%q %d %t\n", name, len(files[name].Data), files[name].Link)
+				hash.Write(files[name].Data)
+			}
+		}
+		return hex.EncodeToString(hash.Sum(nil))
+	}
 }
 
 // building builds what a Kustomization holds of files.

@@ -176,6 +176,27 @@ func TestAHeadThatDoesNotBuild(t *testing.T) {
 
 // TestNothingIsPrinted: a head that puts all variables that it can name into a ConfigMap has values of the ConfigMap alone that the
 // Kustomization reads already.
+func TestWhatIsRefusedAsBefore(t *testing.T) {
+	const broken = "a: b\n"
+	for name, tc := range map[string]struct {
+		base, head artifact.Files
+		told       bool
+	}{
+		"other files change":                       {files("app/web.yaml", broken), files("app/web.yaml", broken, "README.md", "x"), false},
+		"its files change":                         {files("app/web.yaml", broken, "app/b.yaml", config("web", "one")), files("app/web.yaml", broken, "app/b.yaml", config("web", "two")), true},
+		"files change to which its own may lead":   {files("app/web.yaml", "a: ../base\n", "base/b.yaml", "x"), files("app/web.yaml", "a: ../base\n", "base/b.yaml", "y"), true},
+		"files change that are next to its folder": {files("app/web.yaml", broken, "apple/b.yaml", "x"), files("app/web.yaml", broken, "apple/b.yaml", "y"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := compared(t, tc.base, tc.head)
+			told := len(c.Risks) == 1 && c.Risks[0].Reason == comparison.RiskNotFollowed && strings.Contains(c.Risks[0].Message, "flux/app: it is refused as before, and what it applies once it is not changes")
+			if told != tc.told || len(c.Risks) > 1 {
+				t.Errorf("risks %v", c.Risks)
+			}
+		})
+	}
+}
+
 func TestNothingIsPrinted(t *testing.T) {
 	base := files("app/web.yaml", config("web", "a: one")+policy)
 	thief := kustomization("thief")
