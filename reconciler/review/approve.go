@@ -40,7 +40,7 @@ func (a approver) approve(ctx context.Context, s *state) (loop.Next, error) {
 			continue
 		}
 		if a.isDue(s, p, *entry.Of) && !s.faults.limited() {
-			by, err := teams.approvers(ctx, p, entry)
+			by, err := teams.approvers(ctx, p, entry.Approvals)
 			if err != nil {
 				s.faults.add(classify(fmt.Errorf("pull request %d: %w", p.Number, err), s.interval()))
 			} else {
@@ -85,7 +85,7 @@ type teamsOf struct {
 }
 
 // approvers returns who approves of a pull request at its head, with those of the teams which it needs.
-func (t teamsOf) approvers(ctx context.Context, p forge.PullRequest, entry *gitopsv1alpha1.ReviewedPullRequest) ([]review.Approver, error) {
+func (t teamsOf) approvers(ctx context.Context, p forge.PullRequest, needed []gitopsv1alpha1.NeededApproval) ([]review.Approver, error) {
 	found, err := t.forge.Approvers(ctx, p.Number, p.Head)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (t teamsOf) approvers(ctx context.Context, p forge.PullRequest, entry *gito
 	var out []review.Approver
 	for _, who := range found {
 		one := review.Approver{Login: who.Login}
-		for _, need := range entry.Approvals {
+		for _, need := range needed {
 			for _, team := range need.Teams {
 				key := team + " " + who.Login
 				is, known := t.known[key]

@@ -36,7 +36,7 @@ func (r *Reconciler) examine(ctx context.Context, s *state) (loop.Next, error) {
 		switch {
 		case len(s.due) == 0 || ctx.Err() != nil || s.faults.limited():
 			return 0, false
-		case r.opts.Clock.Since(begun) >= r.opts.Limits.Pass:
+		case r.opts.Clock.Since(begun) >= r.opts.Limits.Pass || overtaken(ctx, r.deps.Hub, s):
 			next.After = soon
 			return 0, false
 		}
@@ -148,10 +148,6 @@ func (x examiner) judge(ctx context.Context, s *state, p forge.PullRequest, abou
 	if err != nil {
 		return review.Verdict{}, err
 	}
-	edits, err := b.editsOf(ctx, s, files, next.Files)
-	if err != nil {
-		return review.Verdict{}, err
-	}
 	var c comparison.Comparison
 	var broken []review.Broken
 	err = x.compute(ctx, func(ctx context.Context) error {
@@ -163,11 +159,29 @@ func (x examiner) judge(ctx context.Context, s *state, p forge.PullRequest, abou
 	if err != nil {
 		return review.Verdict{}, err
 	}
-	needed := review.Needed(s.terms.approvals, c, s.fleet.Clusters(), edits)
+	needed, err := b.needed(ctx, s, change{files, next.Files, c})
+	if err != nil {
+		return review.Verdict{}, err
+	}
 	if len(needed) > review.MostNeeded {
 		return review.Refused(about, fmt.Sprintf("needs more than %d approvals: make it smaller", review.MostNeeded)), nil
 	}
 	return review.Of(about, c, broken, needed), nil
+}
+
+// change is one of files, and what it does.
+type change struct {
+	before, after artifact.Files
+	comparison    comparison.Comparison
+}
+
+// needed returns the approvals that a change of a branch needs.
+func (b *base) needed(ctx context.Context, s *state, c change) ([]gitopsv1alpha1.NeededApproval, error) {
+	edits, err := b.editsOf(ctx, s, c.before, c.after)
+	if err != nil {
+		return nil, err
+	}
+	return review.Needed(s.terms.approvals, c.comparison, s.fleet.Clusters(), edits), nil
 }
 
 // merged returns what the branch will be once a pull request is merged.

@@ -47,6 +47,7 @@ func (r *Reconciler) read(key client.ObjectKey, run *runs.Run) loop.Phase[state]
 		if s.now.talk = s.last.talk; s.now.talk == nil {
 			s.now.talk = &talk{heard: map[int64]heard{}}
 		}
+		s.now.judged = s.last.judged
 		return loop.Next{}, nil
 	}
 }
@@ -138,18 +139,28 @@ func (r *Reconciler) list(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // look reads the fleet, if there is anything to review.
-func (r *Reconciler) look(ctx context.Context, s *state) (_ loop.Next, err error) {
+func (r *Reconciler) look(ctx context.Context, s *state) (loop.Next, error) {
 	if len(s.questions) == 0 && !slices.ContainsFunc(s.pulls, s.reviewable) {
+		s.fleet, s.now.fleet = nil, ""
 		return loop.Next{}, nil
 	}
-	if s.fleet, err = r.deps.Fleet(ctx); err != nil {
-		return loop.Next{}, loop.Waiting(gitopsv1alpha1.ReviewReasonFleet, s.interval(), fmt.Errorf("read the fleet: %w", err))
+	return loop.Next{}, s.observe(ctx, r.deps)
+}
+
+// observe reads the fleet, once in a pass.
+func (s *state) observe(ctx context.Context, by Deps) (err error) {
+	if s.fleet != nil {
+		return nil
 	}
-	if of := s.sourceOf(); !s.fleet.Follows(of) {
-		return loop.Next{}, loop.Waiting(gitopsv1alpha1.ReviewReasonSourceNotReady, s.interval(), fmt.Errorf("no Kustomization has the source %s, so that a merge does nothing", of))
+	fleet, err := by.Fleet(ctx)
+	if err != nil {
+		return loop.Waiting(gitopsv1alpha1.ReviewReasonFleet, s.interval(), fmt.Errorf("read the fleet: %w", err))
 	}
-	s.now.fleet = s.fleet.Digest
-	return loop.Next{}, nil
+	if of := s.sourceOf(); !fleet.Follows(of) {
+		return loop.Waiting(gitopsv1alpha1.ReviewReasonSourceNotReady, s.interval(), fmt.Errorf("no Kustomization has the source %s, so that a merge does nothing", of))
+	}
+	s.fleet, s.now.fleet = fleet, fleet.Digest
+	return nil
 }
 
 func (s *state) sourceOf() inventory.Source {
@@ -164,14 +175,26 @@ type base struct {
 	owners owners
 }
 
-// resolve opens the repository, and asks it for the branches.
-func (r *Reconciler) resolve(ctx context.Context, s *state) (_ loop.Next, err error) {
+// open opens the repository, once in a pass.
+func (s *state) open(ctx context.Context, by Deps) (err error) {
+	if s.repository != nil {
+		return nil
+	}
+	if s.repository, err = by.Open(ctx, s.source); err != nil {
+		s.repository = nil // an interface that is not nil may hold a nil
+		e := loop.As(err, gitopsv1alpha1.ReviewReasonSourceNotReady)
+		return loop.Waiting(e.Reason, s.interval(), fmt.Errorf("the GitRepository %s: %w", s.source.Name, err))
+	}
+	return nil
+}
+
+// resolve asks the repository for the branches.
+func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 	if s.fleet == nil {
 		return loop.Next{}, nil
 	}
-	if s.repository, err = r.deps.Open(ctx, s.source); err != nil {
-		e := loop.As(err, gitopsv1alpha1.ReviewReasonSourceNotReady)
-		return loop.Next{}, loop.Waiting(e.Reason, s.interval(), fmt.Errorf("the GitRepository %s: %w", s.source.Name, err))
+	if err := s.open(ctx, r.deps); err != nil {
+		return loop.Next{}, err
 	}
 	s.bases = map[string]*base{}
 	for _, p := range s.pulls {

@@ -42,6 +42,7 @@ type Forge interface {
 	forge.Poster
 	forge.Commenter
 	PullRequests(ctx context.Context) (open []forge.PullRequest, all bool, err error)
+	Merged(ctx context.Context, commit, branch string) (forge.PullRequest, bool, error)
 	Conversation
 	Approvals
 }
@@ -65,6 +66,7 @@ type Approvals interface {
 type Repository interface {
 	Resolve(ctx context.Context, ref git.Ref) (git.Commit, error)
 	MergeBase(ctx context.Context, onto, branch git.Commit) (string, error)
+	Line(ctx context.Context, before string, now git.Commit) ([]string, error)
 	Files(ctx context.Context, of git.Commit) (artifact.Files, error)
 }
 
@@ -145,6 +147,8 @@ type seen struct {
 	approvals map[int64]askedApproval
 	// talk is what was heard and said. It is kept from pass to pass.
 	talk *talk
+	// judged is what the source's present commit needs before it is applied. It is kept from pass to pass.
+	judged *judged
 }
 
 // memory is what passes have seen. It starts empty.
@@ -205,7 +209,7 @@ func orElse[T comparable](v *T, fallback T) {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("pullrequestreview").
-		For(&gitopsv1alpha1.PullRequestReview{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(), r.endings())).
+		For(&gitopsv1alpha1.PullRequestReview{}, builder.WithPredicates(r.runs.Predicate(), fetching.Asked(gitopsv1alpha1.ApprovedCommitAnnotation), r.endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(r.ofSource), builder.WithPredicates(told)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.ByNamespace(r.opts.Workers)}).
 		Complete(r)
@@ -298,7 +302,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
 	defer end()
 	s := &state{}
-	next, err := loop.Run(ctx, s, r.read(req.NamespacedName, run), r.suspend, r.prepare, r.find, r.list, allow, listener{r.opts.Clock}.listen, r.look, listener{r.opts.Clock}.answer, r.resolve, r.decide, examiner{r.opts.Limits.Each}.suppose, r.examine, approver{r.opts.Clock}.approve, r.together)
+	next, err := loop.Run(ctx, s, r.read(req.NamespacedName, run), r.suspend, r.prepare, enforcer{examiner{r.opts.Limits.Each}, r.deps, r.forge}.enforce, r.enforced, r.find, r.list, allow, listener{r.opts.Clock}.listen, r.look, listener{r.opts.Clock}.answer, r.resolve, r.decide, examiner{r.opts.Limits.Each}.suppose, r.examine, approver{r.opts.Clock}.approve, r.together)
 	switch {
 	case runs.Superseded(ctx):
 		return reconcile.Result{RequeueAfter: fetching.FirstRetry}, nil // the current object is reconciled instead

@@ -71,6 +71,9 @@ type world struct {
 	listened  int
 	answers   []string
 	owners    map[string]string // CODEOWNERS by commit
+	// parents are first parents of commits, and merged pull requests by the commit that there is by their merge.
+	parents map[string]string
+	merged  map[string]forge.PullRequest
 }
 
 // text is the file of a commit: a ConfigMap and the policy that places it.
@@ -130,6 +133,22 @@ func (w *world) start() {
 
 func (w *world) PullRequests(context.Context) ([]forge.PullRequest, bool, error) {
 	return slices.Clone(w.pulls), true, w.refuses("list")
+}
+
+func (w *world) Merged(_ context.Context, commit, branch string) (forge.PullRequest, bool, error) {
+	pull, is := w.merged[commit]
+	return pull, is && pull.Base == branch, w.refuses("merged")
+}
+
+func (w *world) Line(_ context.Context, before string, now git.Commit) ([]string, error) {
+	var out []string
+	for at := now.Hash; at != before; at = w.parents[at] {
+		if at == "" {
+			return nil, nil
+		}
+		out = append([]string{at}, out...)
+	}
+	return out, nil
 }
 
 func (w *world) LabelledByWriter(_ context.Context, number int64, _ string) (bool, error) {

@@ -70,7 +70,28 @@ func (f *faults) err(interval time.Duration) error {
 // mostCondition is how long the message of the condition is, in bytes.
 const mostCondition = 1000
 
-// report writes the status, if anything in it has changed. Nothing else writes it.
+// enforced writes how far the source has its approvals as soon as that is known: Kustomizations wait for it.
+func (r *Reconciler) enforced(ctx context.Context, s *state) (loop.Next, error) {
+	if apiequality.Semantic.DeepEqual(s.before.Status.Enforced, s.object.Status.Enforced) {
+		return loop.Next{}, nil
+	}
+	return loop.Next{}, r.write(ctx, s)
+}
+
+// write writes the status, if anything in it has changed. Nothing else does.
+func (r *Reconciler) write(ctx context.Context, s *state) error {
+	if apiequality.Semantic.DeepEqual(s.before.Status, s.object.Status) {
+		return nil
+	}
+	if err := r.deps.Hub.Status().Patch(ctx, s.object, client.MergeFrom(s.before)); err != nil {
+		return fmt.Errorf("write what was reviewed: %w", err)
+	}
+	s.before = s.object.DeepCopy()
+	r.written.Wrote(s.before)
+	return nil
+}
+
+// report writes what the pass has found out.
 func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next, err error) (reconcile.Result, error) {
 	if err == nil {
 		err = s.faults.err(s.interval())
@@ -84,11 +105,8 @@ func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next, err e
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, e.Reason, excerpt.Message(e.Error(), mostCondition)
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
-	if !apiequality.Semantic.DeepEqual(s.before.Status, *status) {
-		if err := r.deps.Hub.Status().Patch(ctx, s.object, client.MergeFrom(s.before)); err != nil {
-			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("write what was reviewed: %w", err))
-		}
-		r.written.Wrote(s.object.DeepCopy())
+	if err := r.write(ctx, s); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	switch {
 	case e == nil && next.After > 0:

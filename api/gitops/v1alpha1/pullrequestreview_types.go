@@ -45,6 +45,8 @@ type PullRequestReviewList struct {
 }
 
 // PullRequestReviewSpec is which pull requests are reviewed, and how.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.enforce) || !self.enforce || (has(self.approvals) && size(self.approvals) > 0)",message="enforce needs approvals: without them, nothing has to be approved"
 type PullRequestReviewSpec struct {
 	// SourceRef is the GitRepository, in the same namespace, whose pull requests
 	// are reviewed. Commits are read with its credentials.
@@ -102,6 +104,13 @@ type PullRequestReviewSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Approvals []ReviewApproval `json:"approvals,omitempty"`
+
+	// Enforce has the Kustomizations of the source apply a commit only once it has
+	// the approvals that it needs: those of the pull requests by whose merge the
+	// branch got it, or the annotation gitops.flotilla.io/approved-commit of this
+	// object. What the source has when it is set needs none.
+	// +optional
+	Enforce bool `json:"enforce,omitempty"`
 
 	// Commands are those that people who may write to the repository can give in a
 	// comment, such as /flotilla plan. Empty: comments are not read.
@@ -285,6 +294,11 @@ type PullRequestReviewStatus struct {
 	// +listMapKey=number
 	PullRequests []ReviewedPullRequest `json:"pullRequests,omitempty"`
 
+	// Enforced is how far the source has the approvals that it needs. Nil: they are
+	// not enforced.
+	// +optional
+	Enforced *EnforcedApprovals `json:"enforced,omitempty"`
+
 	// LastHandledReconcileAt is the value of the annotation by which it was last
 	// asked to look. Empty: it was not asked yet.
 	// +optional
@@ -440,6 +454,45 @@ type NeededApproval struct {
 	// +optional
 	// +listType=atomic
 	By []string `json:"by,omitempty"`
+}
+
+// EnforcedApprovals is how far a source has the approvals that it needs.
+type EnforcedApprovals struct {
+	// ApprovedCommit is the hash of the latest commit that has them, as have those
+	// before it. It is applied; no other one of the source is.
+	// +required
+	ApprovedCommit string `json:"approvedCommit"`
+
+	// Held is what the source has, and is not applied. Nil: nothing.
+	// +optional
+	Held *HeldCommit `json:"held,omitempty"`
+}
+
+// HeldCommit is a commit of a source that lacks approvals.
+type HeldCommit struct {
+	// Commit is the hash of what the source has.
+	// +required
+	Commit string `json:"commit"`
+
+	// Lacking is the hash of the first commit on the way there that lacks
+	// approvals. Empty: that is not known.
+	// +optional
+	Lacking string `json:"lacking,omitempty"`
+
+	// PullRequest is the number of that by whose merge the branch got it. 0: it was
+	// pushed, or holds something else than the merge.
+	// +optional
+	PullRequest int64 `json:"pullRequest,omitempty"`
+
+	// Message says what is awaited, on one line.
+	// +required
+	Message string `json:"message"`
+
+	// Approvals are those that it needs, and who gave them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	Approvals []NeededApproval `json:"approvals,omitempty"`
 }
 
 // PostedReview is a status that a forge took.

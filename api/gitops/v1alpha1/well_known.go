@@ -193,6 +193,10 @@ const CommitStatusesAll = "all"
 // elsewhere. In the metadata of an artifact it says that the artifact was made so.
 const LFSAnnotation = "gitops.flotilla.io/lfs"
 
+// ApprovedCommitAnnotation on a PullRequestReview that enforces approvals is the full hash of a commit that somebody approves of, with
+// all that leads there, whatever approvals it lacks.
+const ApprovedCommitAnnotation = "gitops.flotilla.io/approved-commit"
+
 // RollbackProtectionAnnotation on a GitRepository, with the value RollbackProtectionHold, keeps its artifact where its
 // ref moves to a commit that is not known to follow the one of the artifact.
 const (
