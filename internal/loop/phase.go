@@ -33,6 +33,25 @@ func Run[S any](ctx context.Context, s *S, phases ...Phase[S]) (Next, error) {
 	return out, nil
 }
 
+// Unless skips phases from the first one on before which something holds, and goes on with what comes after them.
+func Unless[S any](holds func(*S) bool, phases ...Phase[S]) Phase[S] {
+	return func(ctx context.Context, s *S) (Next, error) {
+		var out Next
+		for _, phase := range phases {
+			if holds(s) {
+				break
+			}
+			next, err := phase(ctx, s)
+			out.After = soonest(out.After, next.After)
+			if err != nil || next.Done {
+				out.Done = next.Done
+				return out, err
+			}
+		}
+		return out, nil
+	}
+}
+
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
 // Options bound what tenants do. Zero fields take the default.
@@ -123,6 +125,18 @@ func (p *Places) Start(ctx context.Context, of string) (_ context.Context, end f
 // present reports whether the tenant has runs, or had some a moment ago.
 func (t *tenant) present(now time.Time) bool {
 	return t.runs > 0 || now.Sub(t.ended) < linger
+}
+
+// Phase makes a phase wait for a place to compute in, as Compute does.
+func Phase[S any](phase loop.Phase[S]) loop.Phase[S] {
+	return func(ctx context.Context, s *S) (loop.Next, error) {
+		ctx, leave, err := Compute(ctx)
+		if err != nil {
+			return loop.Next{}, err
+		}
+		defer leave()
+		return phase(ctx, s)
+	}
 }
 
 // Compute waits for a place to compute in; there are few. The context that it

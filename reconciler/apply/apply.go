@@ -162,7 +162,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	own := kustomizations.New(deps.Hub, deps.Live, opts.Clock)
 	successors := newSuccessors(deps, opts.Tenancy, actors, own, opts.Clock)
 	targets := target.New(deps.Hub.Scheme(), deps.Egress, opts.Applier)
-	groups := switchover.New(deps.Hub, deps.Live, successors.siblings, siblings.Builds{Builder: deps.Builder}.Differs, opts.Clock)
+	groups := switchover.New(deps.Hub, deps.Live, successors.siblings, successors.differs, opts.Clock)
 	left := termination.New(deps.Assessor, deps.Live, deps.Hub.RESTMapper())
 	pruner := pruner{assessor: deps.Assessor, applier: applier, actors: actors, clusters: clusterprune.New(deps.Hub), remains: left}
 	return &Reconciler{
@@ -230,17 +230,17 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		impersonate(r.actors, r.applier),
 		checkLastApplied,
 		r.prerequisites.validate,
-		whenDue(withSlot(r.awaitDependencies)),
-		whenDue(withSlot(r.skipUnchanged)),
-		whenDue(withSlot(stagemetrics.Phases(r.counts.Build, r.build))),
+		loop.Unless((*state).isCurrent,
+			r.prerequisites.awaitApproval, places.Phase(r.awaitDependencies), places.Phase(r.successors.awaitSiblings), places.Phase(r.skipUnchanged),
+			places.Phase(stagemetrics.Phases(r.counts.Build, r.build))),
 		r.applyToRemoteCluster,
-		whenDue(stagemetrics.Phases(r.counts.Apply,
-			withSlot(r.observe), r.dryRun, withSlot(r.successors.refuseSharedObjects), withSlot(r.successors.planPrune), r.guardDeletions,
-			r.finalizer.reportLeftBehind, withSlot(r.switcher.recordInventory), r.apply, r.switcher.complete, r.pruner.restoreToClusters,
+		loop.Unless((*state).isCurrent, stagemetrics.Phases(r.counts.Apply,
+			places.Phase(r.observe), r.dryRun, places.Phase(r.successors.refuseSharedObjects), places.Phase(r.successors.planPrune), r.guardDeletions,
+			r.finalizer.reportLeftBehind, places.Phase(r.switcher.recordInventory), r.apply, r.switcher.complete, r.pruner.restoreToClusters,
 		)),
 		r.pruner.findPendingPrune,
-		withSlot(r.assessHealth),
-		withSlot(r.pruner.assessReplacement),
+		places.Phase(r.assessHealth),
+		places.Phase(r.pruner.assessReplacement),
 		r.pruner.prune,
 		r.pruner.findTerminating,
 		r.successors.awaitHandover,
@@ -261,6 +261,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		result.Priority = ptr.To(0) // not lastInLine, with which it was queued when it yielded
 	}
 	return result, err
+}
+
+// quietly ends a run after which nothing is said, and tells when to run again; zero goes on.
+func (s *state) quietly(again time.Duration) loop.Next {
+	s.yields = again > 0
+	return loop.Next{Done: s.yields, After: again}
 }
 
 // lastInLine is the priority of a Kustomization for which a revision is known to change nothing: of the many that
@@ -354,27 +360,8 @@ func (l stale) all() []inventory.Entry {
 	return slices.Concat(l.Deleted, l.Staying(), l.retained)
 }
 
-// whenDue skips a phase for a revision that is applied already, unless a check for drift is due.
-func whenDue(phase loop.Phase[state]) loop.Phase[state] {
-	return func(ctx context.Context, s *state) (loop.Next, error) {
-		if s.current {
-			return loop.Next{}, nil
-		}
-		return phase(ctx, s)
-	}
-}
-
-// withSlot makes a phase wait for one of the few places of its tenant to compute in.
-func withSlot(phase loop.Phase[state]) loop.Phase[state] {
-	return func(ctx context.Context, s *state) (loop.Next, error) {
-		ctx, leave, err := places.Compute(ctx)
-		if err != nil {
-			return loop.Next{}, err
-		}
-		defer leave()
-		return phase(ctx, s)
-	}
-}
+// isCurrent is for phases that are skipped for a revision that is applied already, unless a check for drift is due.
+func (s *state) isCurrent() bool { return s.current }
 
 func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.lastApplied.forget(key)

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -22,17 +23,27 @@ import (
 type successors struct {
 	hub, live client.Reader
 	siblings  *siblings.Index
+	differs   switchover.Differs
 	store     kustomizations.Store
 }
 
 func newSuccessors(deps Deps, rules tenancy.Rules, actors *impersonation.Actors, own kustomizations.Store, clk clock.PassiveClock) *successors {
-	builds := siblings.InTime(siblings.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}.Wants, clk)
-	return &successors{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds, siblings.EligibleBy(rules)), store: own}
+	builds := siblings.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}
+	return &successors{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, siblings.InTime(builds.Wants, clk), siblings.EligibleBy(rules)), differs: builds.Differs, store: own}
 }
 
 // artifact returns the artifact that a run applies.
 func (s *state) artifact() siblings.Artifact {
 	return siblings.Artifact{Source: s.source.Source, Digest: s.source.digest, Revision: s.source.revision}
+}
+
+// awaitSiblings ends a run while siblings have yet to apply what a Kustomization is built of.
+func (h *successors) awaitSiblings(ctx context.Context, s *state) (loop.Next, error) {
+	again, err := siblings.Await(ctx, h.siblings, siblings.Wait{Of: s.ks, At: s.artifact(), Age: s.now.Sub(s.source.since), As: s.actor, Differs: h.differs})
+	if again > 0 || err != nil {
+		s.last.awaited.SetSource(s.source.Source)
+	}
+	return s.quietly(again), err
 }
 
 // refuseSharedObjects refuses a revision with objects that other Kustomizations of the source hold at the same revision: two owners
@@ -49,7 +60,7 @@ func (h *successors) refuseSharedObjects(ctx context.Context, s *state) (loop.Ne
 		s.plan.Changes[i].Takes = true
 	}
 	if len(found.Shared) > 0 {
-		return loop.Next{}, loop.Waiting(siblings.ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.sees(), s.source.revision))
+		return loop.Next{}, loop.Waiting(siblings.ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(found.Shared, s.owner, s.actor.Sees(s.ks.Namespace), s.source.revision))
 	}
 	s.last.awaited.SetSource(inventory.Source{})
 	return loop.Next{}, nil
@@ -61,10 +72,7 @@ func (h *successors) planPrune(ctx context.Context, s *state) (loop.Next, error)
 		return loop.Next{}, nil
 	}
 	doomed := applier.Prunable(s.diff.Removed, s.seen)
-	err := siblings.AwaitParent(ctx, h.siblings, s.ks, s.artifact(), doomed)
-	if err != nil {
-		return loop.Next{}, err
-	}
+	var err error
 	if s.stale.descendants, err = cascadingdeletion.Descendants(ctx, h.live, s.owner, s.diff.Removed); err == nil {
 		s.stale.Handover, err = h.splitStale(ctx, s, s.artifact(), doomed)
 	}
@@ -77,16 +85,8 @@ func (h *successors) splitStale(ctx context.Context, s *state, at siblings.Artif
 		return siblings.Handover{}, err
 	}
 	out := siblings.Of(doomed, answer, s.allowance(at.Revision, doomed), at.Revision)
-	out.Within = s.sees()
+	out.Within = s.actor.Sees(s.ks.Namespace)
 	return out, nil
-}
-
-// sees returns the only namespace whose Kustomizations messages about this one may name; empty for all.
-func (s *state) sees() string {
-	if s.actor.Privileged() {
-		return ""
-	}
-	return s.ks.Namespace
 }
 
 // allowance returns what people have allowed to be deleted at a revision. Names are resolved among all that the
@@ -103,9 +103,8 @@ func (h *successors) takenOver(s *state) func(ctx context.Context, child *kustom
 	}
 }
 
-// handsOver reports whether the entry is a Kustomization that the revision removes and from which others of its
-// source take something over: they cannot be healthy before it is gone. It records these objects in the child's
-// status, so that they are not deleted along with the child, even if the next revision does not hold them any more.
+// handsOver reports whether the entry is a Kustomization that the revision removes and from which siblings take something over: they
+// cannot be healthy before it is gone. These objects are recorded in its status, and so stay whatever the next revision holds.
 func (h *successors) handsOver(ctx context.Context, s *state, e inventory.Entry) (bool, error) {
 	keys := siblings.KeysIn([]inventory.Entry{e})
 	if len(keys) == 0 {

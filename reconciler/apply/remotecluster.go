@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/finalization"
@@ -36,8 +37,8 @@ func (r *Reconciler) applyToRemoteCluster(ctx context.Context, s *state) (loop.N
 	}
 	s.diff.at = *at
 	next, err := loop.Run(ctx, s,
-		whenDue(stagemetrics.Phases(r.counts.Apply, withSlot(r.observe), r.dryRun, guardRemoteDeletions(*r.opts.Brake), r.finalizer.reportLeftBehind, r.switcher.recordInventory, r.apply, pruneRemote)),
-		withSlot(r.assessHealth),
+		loop.Unless((*state).isCurrent, stagemetrics.Phases(r.counts.Apply, places.Phase(r.observe), r.dryRun, guardRemoteDeletions(*r.opts.Brake), r.finalizer.reportLeftBehind, r.switcher.recordInventory, r.apply, pruneRemote)),
+		places.Phase(r.assessHealth),
 		reportHealth,
 	)
 	next.Done, s.waiting.aside = true, " "+at.String()

@@ -183,8 +183,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// awaitDefinitions returns an error that waits for kinds and namespaces which are not served yet: a short time, and
-// once that took longer than spec.timeout, as long as after any failure.
+// awaitDefinitions returns an error that waits for kinds and namespaces: shortly, and after spec.timeout as long as after any failure.
 func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error {
 	if s.now.Sub(s.last.awaitsDefinitions(s)) < s.ks.GetTimeout() {
 		return loop.Waiting(meta.ProgressingReason, definitionsPoll, applier.Awaits(ctx, by, s.plan))

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/provenance"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/approvals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/impersonation"
@@ -37,8 +38,9 @@ type source struct {
 	included, leftOut string
 	// origin is the revision from which the content was packed; empty for none.
 	origin string
-	// digest names the artifact in the store.
+	// digest names the artifact in the store, and since is when that was made.
 	digest string
+	since  time.Time
 	// commit is the artifact's metadata about its commit, by the keys of the API.
 	commit map[string]string
 	// verify is which signatures the source asks for.
@@ -47,11 +49,12 @@ type source struct {
 	allows string
 }
 
-// originAnnotation is the metadata key under which an artifact names the revision that it was made from.
-const originAnnotation = "org.opencontainers.image.revision"
-
-// soon is the pause before looking again for something that a watch should report earlier.
-const soon = 30 * time.Second
+const (
+	// originAnnotation is the metadata key under which an artifact names the revision that it was made from.
+	originAnnotation = "org.opencontainers.image.revision"
+	// soon is the pause before looking again for something that a watch should report earlier.
+	soon = 30 * time.Second
+)
 
 // prerequisites has the phases that find out whether a revision may be applied at all.
 type prerequisites struct {
@@ -129,9 +132,18 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	artifact := source.GetArtifact()
 	s.source.verify, s.source.included, s.source.leftOut = facts.Verify, facts.Included, artifact.Metadata[gitopsv1alpha1.SubmodulesLeftOutKey]
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
-	s.source.allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
+	s.source.since, s.source.allows = artifact.LastUpdateTime.Time, artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
 	s.source.commit = provenance.Commit(artifact.Metadata)
 	return nil
+}
+
+// awaitApproval ends a run while a revision lacks an approval that was not applied before. A watch starts a run when it has it.
+func (p prerequisites) awaitApproval(ctx context.Context, s *state) (loop.Next, error) {
+	if s.source.revision == s.ks.Status.LastAppliedRevision {
+		return loop.Next{}, nil
+	}
+	again, err := approvals.Await(ctx, p.hub, approvals.Revision{Of: s.source.Source, Name: s.source.revision, Age: s.now.Sub(s.source.since)}, intervals.Retry(s.ks))
+	return s.quietly(again), err
 }
 
 // awaitDependencies ends a run while a dependency is not ready. A watch starts a run when it becomes ready.

@@ -96,7 +96,7 @@ func (w switcher) announce(ctx context.Context, s *state, of revisiongate.Extent
 			w.switches.Join(key, []client.ObjectKey{s.owner})
 		}
 		c := kustomizations.Conditions{List: &after.Status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(w.clock.Now())}
-		reason, text := switchover.Announce(s.ks, s.plan.Changes, of, switchover.Text(s.source.revision, s.digest, s.switchover.with, s.sees()))
+		reason, text := switchover.Announce(s.ks, s.plan.Changes, of, switchover.Text(s.source.revision, s.digest, s.switchover.with, s.actor.Sees(s.ks.Namespace)))
 		c.Set(revisiongate.Condition, metav1.ConditionTrue, reason, text)
 	}
 	if err := w.store.PatchStatus(ctx, s.ks, after); err != nil {
@@ -188,7 +188,7 @@ func (w switcher) awaitGroup(ctx context.Context, s *state, last []inventory.Ent
 		return nil
 	}
 	s.last.awaited.SetKustomizations(w.groups.Deciding(ctx, s.switchover.with))
-	written, err := w.groups.Await(ctx, switchover.Wait{Of: s.ks, At: s.artifact(), With: s.switchover.with, Leaving: s.stale.Handover, Within: s.sees()})
+	written, err := w.groups.Await(ctx, switchover.Wait{Of: s.ks, At: s.artifact(), With: s.switchover.with, Leaving: s.stale.Handover, Within: s.actor.Sees(s.ks.Namespace)})
 	if s.switchover.waits = err != nil; err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ package builder
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -109,7 +111,13 @@ type built struct {
 	generation int64
 	digest     string
 	sameAs     string // the digest of the artifact before, if this one was not built as it was found to be the same
-	reads      *build.Reads
+	inputs
+}
+
+// inputs are what a build was made from: what it read of the files, and a digest of the variables.
+type inputs struct {
+	reads     *build.Reads
+	variables string
 }
 
 // Options say how artifacts are built.
@@ -152,10 +160,10 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	objects, reads, err := b.opts.objects(ctx, b.builder, tree, in)
+	objects, from, err := b.opts.objects(ctx, b.builder, tree, in)
 	if err == nil && in.Keep {
 		b.mu.Lock()
-		b.built[client.ObjectKeyFromObject(in.Kustomization)] = built{generation: in.Kustomization.Generation, digest: in.Digest, reads: reads}
+		b.built[client.ObjectKeyFromObject(in.Kustomization)] = built{generation: in.Kustomization.Generation, digest: in.Digest, inputs: from}
 		delete(b.waiting, client.ObjectKeyFromObject(in.Kustomization))
 		b.mu.Unlock()
 	}
@@ -174,20 +182,20 @@ func FromFiles(ctx context.Context, by *build.Builder, files *build.Tree, in Inp
 	return objects, err
 }
 
-// objects builds files. It also returns what the build read.
-func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, *build.Reads, error) {
+// objects builds files. It also returns what the build was made from.
+func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, inputs, error) {
 	in, shown := in.remembering()
 	variables, secret, err := variables(ctx, in)
 	if err != nil {
-		return nil, nil, err
+		return nil, inputs{}, err
 	}
 	decryption, err := o.decryptionOf(ctx, in)
 	if err != nil {
-		return nil, nil, err
+		return nil, inputs{}, err
 	}
 	strict, err := o.strictFor(in.Kustomization)
 	if err != nil {
-		return nil, nil, err
+		return nil, inputs{}, err
 	}
 	spec := specOf(in.Kustomization, variables)
 	spec.StrictVariables, spec.Secrets = strict, secret
@@ -198,7 +206,7 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	}
 	switch {
 	case ctx.Err() != nil: // what could not be opened for that says nothing of the files
-		return nil, nil, fmt.Errorf("build: %w", context.Cause(ctx))
+		return nil, inputs{}, fmt.Errorf("build: %w", context.Cause(ctx))
 	case err == nil:
 		if objects, err = in.prepare(objects); err == nil {
 			in.handOn(objects, *shown)
@@ -206,7 +214,16 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	case errors.Is(err, build.ErrPath):
 		err = fmt.Errorf("%w%s", err, cmp.Or(unfetched(in.LeftOut, in.Kustomization.Spec.Path), meant(files, in.Kustomization.Spec.Path)))
 	}
-	return objects, reads, decryption.clean(err)
+	return objects, inputs{reads, digestOf(variables)}, decryption.clean(err)
+}
+
+// digestOf returns a digest of variables: values of Secrets are not to be kept in clear.
+func digestOf(variables map[string]string) string {
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		fmt.Fprintf(hash, "%q=%q\n", name, variables[name])
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // StrictVariablesAnnotation on a Kustomization says whether a variable without value and default is refused, in place of
@@ -233,7 +250,8 @@ func (o Options) strictFor(ks *kustomizev1.Kustomization) (bool, error) {
 
 // Same reports whether the artifact of in holds the same as the artifact with the digest from, in all that
 // the Kustomization reads of it, so that it need not be built. It is false if from is neither the artifact
-// that was last built with Input.Keep nor one that was found to be the same. Variables are not compared.
+// that was last built with Input.Keep nor one that was found to be the same, and if variables have other values by now, or
+// cannot be read; without Input.As, these are not compared.
 func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error) {
 	b.mu.Lock()
 	last := b.built[client.ObjectKeyFromObject(in.Kustomization)]
@@ -247,7 +265,7 @@ func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error)
 		return true, nil
 	}
 	tree, err := b.open(ctx, in)
-	if err != nil || !last.reads.Same(tree) {
+	if err != nil || !last.reads.Same(tree) || !last.hasVariables(ctx, in) {
 		return false, err
 	}
 	last.digest, last.sameAs = in.Digest, from
@@ -255,6 +273,15 @@ func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error)
 	defer b.mu.Unlock()
 	b.built[client.ObjectKeyFromObject(in.Kustomization)] = last
 	return true, nil
+}
+
+// hasVariables reports whether a build was made with the variables as they are now.
+func (f inputs) hasVariables(ctx context.Context, in Input) bool {
+	if post := in.Kustomization.Spec.PostBuild; in.As == nil || post == nil || len(post.SubstituteFrom) == 0 {
+		return true
+	}
+	now, _, err := variables(ctx, in)
+	return err == nil && digestOf(now) == f.variables
 }
 
 // Forget drops what is kept of a Kustomization that is gone.

@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -55,6 +58,39 @@ func TestSame(t *testing.T) {
 			}
 			in.Digest = tc.asks
 			if got, err := b.Same(t.Context(), in, tc.of); err != nil || got != tc.want {
+				t.Errorf("the same: %t, want %t: %v", got, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestSameVariables: what is applied with other values of variables is not the same, whatever the files hold.
+func TestSameVariables(t *testing.T) {
+	config := func(color string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "vars"}, Data: map[string]string{"color": color}}
+	}
+	file := artifact.File{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {color: \"${color}\"}\n")}
+	artifacts := held{"one": {"app/config.yaml": file}, "two": {"app/config.yaml": file, "other.txt": {}}}
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop", Generation: 1}, Spec: kustomizev1.KustomizationSpec{
+		Path: "./app", PostBuild: &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "ConfigMap", Name: "vars"}}},
+	}}
+	for name, tc := range map[string]struct {
+		now  client.Reader
+		want bool
+	}{
+		"they have the same values": {fake.NewClientBuilder().WithObjects(config("blue")).Build(), true},
+		"one has another value":     {fake.NewClientBuilder().WithObjects(config("red")).Build(), false},
+		"they are gone":             {fake.NewClientBuilder().Build(), false},
+		"nobody is asked":           {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New(artifacts, build.New(build.Limits{}), Options{})
+			in := Input{Kustomization: ks, Keep: true, Digest: "one", As: fake.NewClientBuilder().WithObjects(config("blue")).Build()}
+			if _, err := b.Build(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			in.Digest, in.As = "two", tc.now
+			if got, err := b.Same(t.Context(), in, "one"); err != nil || got != tc.want {
 				t.Errorf("the same: %t, want %t: %v", got, tc.want, err)
 			}
 		})

@@ -28,7 +28,7 @@ func (b *Builder) Awaits(ctx context.Context, in Input, from string) (applied, b
 	same := known && last.reads.Same(tree)
 	if !same { // the content that it waits with from now on may read other files than that which is applied
 		last = built{generation: in.Kustomization.Generation}
-		_, last.reads, _ = b.opts.objects(ctx, b.builder, tree, in)
+		_, last.inputs, _ = b.opts.objects(ctx, b.builder, tree, in)
 	}
 	last.digest = in.Digest
 	b.mu.Lock()

@@ -61,6 +61,14 @@ type Actor struct {
 	client.Client
 }
 
+// Sees returns the only namespace whose Kustomizations messages about one of the given namespace may name; empty for all.
+func (a Actor) Sees(namespace string) string {
+	if a.Privileged() {
+		return ""
+	}
+	return namespace
+}
+
 // Of returns who acts for a Kustomization.
 func (a *Actors) Of(ks *kustomizev1.Kustomization) (Actor, error) {
 	identity := a.rules.Of(Subject(ks))

@@ -61,6 +61,7 @@ type Index struct {
 
 	mu    sync.Mutex
 	known map[client.ObjectKey]learned
+	led   map[client.ObjectKey]led
 	count int // the order of what was learned last
 }
 
@@ -80,7 +81,7 @@ func (w learned) of(ks *kustomizev1.Kustomization, at Artifact) bool {
 
 // New returns an Index that has learned nothing; hub reads from a cache.
 func New(hub client.Reader, build Build, eligible Eligible) *Index {
-	return &Index{hub: hub, build: build, eligible: eligible, known: map[client.ObjectKey]learned{}}
+	return &Index{hub: hub, build: build, eligible: eligible, known: map[client.ObjectKey]learned{}, led: map[client.ObjectKey]led{}}
 }
 
 // Learn records what a Kustomization wants at an artifact.
@@ -103,6 +104,7 @@ func (x *Index) Forget(key client.ObjectKey) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.known, key)
+	delete(x.led, key)
 }
 
 // Query asks which siblings hold objects.

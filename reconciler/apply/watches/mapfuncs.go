@@ -21,6 +21,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/approvals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -57,6 +58,12 @@ type MapFuncs struct {
 func (m MapFuncs) UsersOf(ctx context.Context, source client.Object) []reconcile.Request {
 	changed := origins.Of(source)
 	return m.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == changed })
+}
+
+// Held returns the Kustomizations that apply what the source of a PullRequestReview fetches.
+func (m MapFuncs) Held(ctx context.Context, review client.Object) []reconcile.Request {
+	of := approvals.SourceOf(review)
+	return m.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == of })
 }
 
 // Dependents returns the Kustomizations that depend on another one. If that is gone, their next run is a full one,

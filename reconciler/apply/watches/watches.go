@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/apply/approvals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/suspended"
 	"github.com/flotilla-io/flotilla/reconciler/origins"
@@ -66,6 +68,7 @@ func Of(ctx context.Context, mgr ctrl.Manager, deps Deps) (*builder.Builder, err
 	for _, kind := range origins.Kinds() {
 		loop.Watches(kind.New(), handler.EnqueueRequestsFromMapFunc(mapper.UsersOf), builder.WithPredicates(NewArtifact()))
 	}
+	loop.Watches(&gitopsv1alpha1.PullRequestReview{}, handler.EnqueueRequestsFromMapFunc(mapper.Held), builder.WithPredicates(approvals.Changed()))
 	return loop.
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(append(deps.Own, Asked())...)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(mapper.Dependents), builder.WithPredicates(dependencies.Changed())).
