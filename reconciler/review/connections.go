@@ -94,6 +94,11 @@ func (d discreet) Approvers(ctx context.Context, number int64, head string) ([]f
 	return by, d.secrets.Clean(d.provider, err)
 }
 
+func (d discreet) Merged(ctx context.Context, commit, branch string) (forge.PullRequest, bool, error) {
+	pull, found, err := d.Forge.Merged(ctx, commit, branch)
+	return pull, found, d.secrets.Clean(d.provider, err)
+}
+
 func (d discreet) CodeOwners(ctx context.Context, commit string) (codeowners.Kind, string, error) {
 	kind, text, err := d.Forge.CodeOwners(ctx, commit)
 	return kind, text, d.secrets.Clean(d.provider, err)

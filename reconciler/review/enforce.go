@@ -111,10 +111,10 @@ func (e enforcer) approved(ctx context.Context, s *state, from, to string) ([]re
 // judge finds out in which steps the source came from one commit to another, and what each of them needs; if all of them together need
 // nothing, such as a revert with what it reverts, they are one.
 func (e enforcer) judge(ctx context.Context, s *state, from, to string) ([]step, error) {
-	if err := s.observe(ctx, e.deps); err != nil {
+	if err := e.deps.observe(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := s.open(ctx, e.deps); err != nil {
+	if err := e.deps.open(ctx, s); err != nil {
 		return nil, err
 	}
 	terms, err := json.Marshal(s.object.Spec.Approvals)

@@ -32,7 +32,7 @@ func (r *Reconciler) read(key client.ObjectKey, run *runs.Run) loop.Phase[state]
 		if client.IgnoreNotFound(err) != nil {
 			return loop.Next{}, fmt.Errorf("read the PullRequestReview: %w", err)
 		}
-		object, found := r.written.Latest(key, cached, err == nil)
+		object, found := r.statuses.written.Latest(key, cached, err == nil)
 		if !found || object.DeletionTimestamp != nil {
 			r.forge.kept.Forget(key)
 			r.memory.drop(key)
@@ -144,15 +144,15 @@ func (r *Reconciler) look(ctx context.Context, s *state) (loop.Next, error) {
 		s.fleet, s.now.fleet = nil, ""
 		return loop.Next{}, nil
 	}
-	return loop.Next{}, s.observe(ctx, r.deps)
+	return loop.Next{}, r.deps.observe(ctx, s)
 }
 
 // observe reads the fleet, once in a pass.
-func (s *state) observe(ctx context.Context, by Deps) (err error) {
+func (d Deps) observe(ctx context.Context, s *state) error {
 	if s.fleet != nil {
 		return nil
 	}
-	fleet, err := by.Fleet(ctx)
+	fleet, err := d.Fleet(ctx)
 	if err != nil {
 		return loop.Waiting(gitopsv1alpha1.ReviewReasonFleet, s.interval(), fmt.Errorf("read the fleet: %w", err))
 	}
@@ -176,11 +176,11 @@ type base struct {
 }
 
 // open opens the repository, once in a pass.
-func (s *state) open(ctx context.Context, by Deps) (err error) {
+func (d Deps) open(ctx context.Context, s *state) (err error) {
 	if s.repository != nil {
 		return nil
 	}
-	if s.repository, err = by.Open(ctx, s.source); err != nil {
+	if s.repository, err = d.Open(ctx, s.source); err != nil {
 		s.repository = nil // an interface that is not nil may hold a nil
 		e := loop.As(err, gitopsv1alpha1.ReviewReasonSourceNotReady)
 		return loop.Waiting(e.Reason, s.interval(), fmt.Errorf("the GitRepository %s: %w", s.source.Name, err))
@@ -193,7 +193,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 	if s.fleet == nil {
 		return loop.Next{}, nil
 	}
-	if err := s.open(ctx, r.deps); err != nil {
+	if err := r.deps.open(ctx, s); err != nil {
 		return loop.Next{}, err
 	}
 	s.bases = map[string]*base{}

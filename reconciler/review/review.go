@@ -42,7 +42,6 @@ type Forge interface {
 	forge.Poster
 	forge.Commenter
 	PullRequests(ctx context.Context) (open []forge.PullRequest, all bool, err error)
-	Merged(ctx context.Context, commit, branch string) (forge.PullRequest, bool, error)
 	Conversation
 	Approvals
 }
@@ -55,8 +54,9 @@ type Conversation interface {
 	Unlabel(ctx context.Context, number int64, label string) error
 }
 
-// Approvals knows who approves of pull requests, and who should.
+// Approvals knows who approves of pull requests, and who should, also once they are merged.
 type Approvals interface {
+	Merged(ctx context.Context, commit, branch string) (forge.PullRequest, bool, error)
 	Approvers(ctx context.Context, number int64, head string) ([]forge.Approver, error)
 	CodeOwners(ctx context.Context, commit string) (kind codeowners.Kind, text string, err error)
 	InTeam(ctx context.Context, team string, who forge.Approver) (bool, error)
@@ -127,14 +127,13 @@ const (
 
 // Reconciler reviews pull requests. Use New.
 type Reconciler struct {
-	deps  Deps
-	opts  Options
-	runs  *runs.Runs
-	rules *expression.Compiler
-	forge connections
-	// written is what was written last, of which the cache may not know yet.
-	written *writecache.Cache[*gitopsv1alpha1.PullRequestReview]
-	memory  memory
+	deps     Deps
+	opts     Options
+	runs     *runs.Runs
+	rules    *expression.Compiler
+	forge    connections
+	statuses statusWriter
+	memory   memory
 }
 
 // seen is what a pass has seen, for the next one.
@@ -193,8 +192,8 @@ func New(deps Deps, opts Options) *Reconciler {
 	orElse(&opts.Limits.Pass, defaultPass)
 	return &Reconciler{
 		deps: deps, opts: opts, runs: runs.New(), rules: expression.NewCompiler(expression.Limits{}), memory: memory{byKey: map[client.ObjectKey]seen{}},
-		written: writecache.New[*gitopsv1alpha1.PullRequestReview](opts.Clock),
-		forge:   connections{hub: deps.Hub, kept: providers.New(deps.Live, deps.Connect, longestTimeout), secrets: opts.Secrets},
+		statuses: statusWriter{deps.Hub, writecache.New[*gitopsv1alpha1.PullRequestReview](opts.Clock)},
+		forge:    connections{hub: deps.Hub, kept: providers.New(deps.Live, deps.Connect, longestTimeout), secrets: opts.Secrets},
 	}
 }
 
@@ -222,7 +221,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 // endings lets everything pass, and ends the wait for own writes to what is gone.
 func (r *Reconciler) endings() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
-		r.written.Gone(e.Object)
+		r.statuses.written.Gone(e.Object)
 		return true
 	}}
 }
@@ -302,7 +301,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
 	defer end()
 	s := &state{}
-	next, err := loop.Run(ctx, s, r.read(req.NamespacedName, run), r.suspend, r.prepare, enforcer{examiner{r.opts.Limits.Each}, r.deps, r.forge}.enforce, r.enforced, r.find, r.list, allow, listener{r.opts.Clock}.listen, r.look, listener{r.opts.Clock}.answer, r.resolve, r.decide, examiner{r.opts.Limits.Each}.suppose, r.examine, approver{r.opts.Clock}.approve, r.together)
+	next, err := loop.Run(ctx, s, r.read(req.NamespacedName, run), r.suspend, r.prepare, enforcer{examiner{r.opts.Limits.Each}, r.deps, r.forge}.enforce, r.statuses.enforced, r.find, r.list, allow, listener{r.opts.Clock}.listen, r.look, listener{r.opts.Clock}.answer, r.resolve, r.decide, examiner{r.opts.Limits.Each}.suppose, r.examine, approver{r.opts.Clock}.approve, r.together)
 	switch {
 	case runs.Superseded(ctx):
 		return reconcile.Result{RequeueAfter: fetching.FirstRetry}, nil // the current object is reconciled instead

@@ -19,6 +19,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -70,24 +71,31 @@ func (f *faults) err(interval time.Duration) error {
 // mostCondition is how long the message of the condition is, in bytes.
 const mostCondition = 1000
 
+// statusWriter writes the statuses of PullRequestReviews. Nothing else does.
+type statusWriter struct {
+	hub client.Client
+	// written is what was written last, of which the cache may not know yet.
+	written *writecache.Cache[*gitopsv1alpha1.PullRequestReview]
+}
+
 // enforced writes how far the source has its approvals as soon as that is known: Kustomizations wait for it.
-func (r *Reconciler) enforced(ctx context.Context, s *state) (loop.Next, error) {
+func (w statusWriter) enforced(ctx context.Context, s *state) (loop.Next, error) {
 	if apiequality.Semantic.DeepEqual(s.before.Status.Enforced, s.object.Status.Enforced) {
 		return loop.Next{}, nil
 	}
-	return loop.Next{}, r.write(ctx, s)
+	return loop.Next{}, w.write(ctx, s)
 }
 
-// write writes the status, if anything in it has changed. Nothing else does.
-func (r *Reconciler) write(ctx context.Context, s *state) error {
+// write writes the status, if anything in it has changed.
+func (w statusWriter) write(ctx context.Context, s *state) error {
 	if apiequality.Semantic.DeepEqual(s.before.Status, s.object.Status) {
 		return nil
 	}
-	if err := r.deps.Hub.Status().Patch(ctx, s.object, client.MergeFrom(s.before)); err != nil {
+	if err := w.hub.Status().Patch(ctx, s.object, client.MergeFrom(s.before)); err != nil {
 		return fmt.Errorf("write what was reviewed: %w", err)
 	}
 	s.before = s.object.DeepCopy()
-	r.written.Wrote(s.before)
+	w.written.Wrote(s.before)
 	return nil
 }
 
@@ -105,7 +113,7 @@ func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next, err e
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, e.Reason, excerpt.Message(e.Error(), mostCondition)
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
-	if err := r.write(ctx, s); err != nil {
+	if err := r.statuses.write(ctx, s); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	switch {

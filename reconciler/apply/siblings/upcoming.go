@@ -61,7 +61,7 @@ func Await(ctx context.Context, x *Index, w Wait) (again time.Duration, err erro
 	if w.At.Digest == "" {
 		return 0, nil
 	}
-	why, err := x.awaited(ctx, w)
+	why, err := awaiting{x}.awaited(ctx, w)
 	switch {
 	case err != nil || why == "":
 		return 0, err
@@ -71,8 +71,11 @@ func Await(ctx context.Context, x *Index, w Wait) (again time.Duration, err erro
 	return 0, loop.Waiting(meta.ProgressingReason, parentPoll, fmt.Errorf("waiting for Kustomization %s at revision %s: until then nothing of it is applied", why, w.At.Revision))
 }
 
+// awaiting finds out who has to be waited for.
+type awaiting struct{ *Index }
+
 // awaited says who is waited for, and why; empty for nobody.
-func (x *Index) awaited(ctx context.Context, w Wait) (string, error) {
+func (x awaiting) awaited(ctx context.Context, w Wait) (string, error) {
 	next, err := x.upcoming(ctx, w, w.Of, mostAncestors)
 	if err != nil {
 		return "", err
@@ -85,7 +88,7 @@ func (x *Index) awaited(ctx context.Context, w Wait) (string, error) {
 }
 
 // variables says which sibling has yet to apply ConfigMaps or Secrets that hold variables; empty for none.
-func (x *Index) variables(ctx context.Context, w Wait) (string, error) {
+func (x awaiting) variables(ctx context.Context, w Wait) (string, error) {
 	if w.Of.Spec.PostBuild == nil {
 		return "", nil
 	}
@@ -124,7 +127,7 @@ func refused(ks *kustomizev1.Kustomization, revision string) bool {
 }
 
 // upcoming returns a Kustomization as it will be once those above it have applied the artifact; the same pointer if it stays as it is.
-func (x *Index) upcoming(ctx context.Context, w Wait, ks *kustomizev1.Kustomization, most int) (*kustomizev1.Kustomization, error) {
+func (x awaiting) upcoming(ctx context.Context, w Wait, ks *kustomizev1.Kustomization, most int) (*kustomizev1.Kustomization, error) {
 	key, owned := inventory.OwnerOf(ks)
 	own := client.ObjectKeyFromObject(ks)
 	if !owned || key == own || most == 0 {
@@ -169,7 +172,7 @@ type led struct {
 
 // children returns the Kustomizations that one holds at an artifact. Each of them asks, so that it is built once: that variables have other
 // values by now is found out by the run that writes them.
-func (x *Index) children(ctx context.Context, of *kustomizev1.Kustomization, at Artifact) ([]*kustomizev1.Kustomization, error) {
+func (x awaiting) children(ctx context.Context, of *kustomizev1.Kustomization, at Artifact) ([]*kustomizev1.Kustomization, error) {
 	key := client.ObjectKeyFromObject(of)
 	x.mu.Lock()
 	have := x.led[key]
@@ -189,7 +192,7 @@ func (x *Index) children(ctx context.Context, of *kustomizev1.Kustomization, at 
 
 // leads reports whether a Kustomization will apply the artifact whatever becomes of its child. One that is suspended does not, nor one that
 // depends on the child, also by others.
-func (x *Index) leads(ctx context.Context, parent *kustomizev1.Kustomization, child client.ObjectKey, at Artifact) (bool, error) {
+func (x awaiting) leads(ctx context.Context, parent *kustomizev1.Kustomization, child client.ObjectKey, at Artifact) (bool, error) {
 	if parent.Spec.Suspend || !x.Is(parent, child.Namespace, at) {
 		return false, nil
 	}

@@ -19,7 +19,7 @@ func (p *Pack) Relation(before, now plumbing.Hash, depth int) (lineage.Relation,
 		this := next
 		next = nil
 		for _, hash := range this {
-			parents, here, err := p.parents(hash)
+			parents, here, err := parentsIn(p, hash)
 			if err != nil {
 				return lineage.Unknown, err
 			}
@@ -57,7 +57,7 @@ func (p *Pack) Bounds(now plumbing.Hash, depth int) ([]plumbing.Hash, error) {
 		this := next
 		next = nil
 		for _, hash := range this {
-			parents, here, err := p.parents(hash)
+			parents, here, err := parentsIn(p, hash)
 			switch {
 			case err != nil:
 				return nil, err
@@ -84,7 +84,7 @@ func (p *Pack) Bounds(now plumbing.Hash, depth int) ([]plumbing.Hash, error) {
 func (p *Pack) Line(before, now plumbing.Hash, depth int) ([]plumbing.Hash, error) {
 	var out []plumbing.Hash
 	for at := now; at != before; {
-		parents, here, err := p.parents(at)
+		parents, here, err := parentsIn(p, at)
 		switch {
 		case err != nil:
 			return nil, err
@@ -99,8 +99,8 @@ func (p *Pack) Line(before, now plumbing.Hash, depth int) ([]plumbing.Hash, erro
 	return out, nil
 }
 
-// parents returns those of a commit; false for one that was not transferred. Errors: wire.ErrMalformed.
-func (p *Pack) parents(of plumbing.Hash) (parents []plumbing.Hash, here bool, err error) {
+// parentsIn returns those of a commit; false for one that was not transferred. Errors: wire.ErrMalformed.
+func parentsIn(p *Pack, of plumbing.Hash) (parents []plumbing.Hash, here bool, err error) {
 	encoded, err := p.Object(of)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return nil, false, nil
