@@ -46,7 +46,7 @@ func TestARevisionWithoutItsApproval(t *testing.T) {
 	w.ready("web", first)
 	review := w.enforcing()
 	w.approved(review, first, "")
-	second := w.commit(map[string]string{"app/config.yaml": configMaps(3)})
+	second := w.commit(map[string]string{"app/config.yaml": configMaps(3), "db/config.yaml": named("a")})
 	if message := w.awaitReason("web", second, approvals.ReasonMissing); !strings.Contains(message, "held by the PullRequestReview "+w.namespace+"/fleet: it has not been looked at yet") {
 		t.Errorf("before anybody looked: %s", message)
 	}
@@ -61,12 +61,12 @@ func TestARevisionWithoutItsApproval(t *testing.T) {
 	if got := w.number("config-02"); got != "" {
 		t.Fatalf("something of what is held is applied: %s", got)
 	}
-	w.kustomization("new")
+	w.kustomization("new", in("./db"))
 	w.awaitReason("new", second, approvals.ReasonMissing)
 	w.approved(review, second, "")
 	w.ready("web", second)
 
-	third := w.commit(map[string]string{"app/config.yaml": configMaps(4)})
+	third := w.commit(map[string]string{"app/config.yaml": configMaps(4), "db/config.yaml": named("a")})
 	w.awaitReason("web", third, approvals.ReasonMissing)
 	if err := w.Hub.Delete(t.Context(), review); err != nil {
 		t.Fatal(err)
