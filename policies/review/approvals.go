@@ -40,7 +40,7 @@ func Approvals(of []gitopsv1alpha1.ReviewApproval) ([]Approval, error) {
 type Edits struct {
 	// Owners are those whom the files belong to.
 	Owners []Owned
-	// All says that all approvals are needed: what is asked for in reviews may be among the files.
+	// All says that all approvals are needed: what reviews ask for may be among the files, or what nobody can compare.
 	All bool
 }
 

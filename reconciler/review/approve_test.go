@@ -114,6 +114,14 @@ func TestApprovalsOfOwners(t *testing.T) {
 		"flotilla/review 1 pending: cannot be looked at now, and is tried again: see the PullRequestReview fleet")
 }
 
+// TestApprovalsOfWhatIsEncrypted: what an encrypted file says is not compared, so that a change of it needs all approvals.
+func TestApprovalsOfWhatIsEncrypted(t *testing.T) {
+	w := newWorld(t, inEurope(gitopsv1alpha1.ReviewApprovers{Users: []string{"ann"}}))
+	w.commits[hash("b")]["secrets.enc.yaml"] = artifact.File{Data: []byte("a: ENC[AES256_GCM,data:AAAA,iv:AA==,tag:AA==,type:str]\n")}
+	w.commits[hash("1")] = artifact.Files{"app/web.yaml": w.commits[hash("b")]["app/web.yaml"], "secrets.enc.yaml": {Data: []byte("a: ENC[AES256_GCM,data:BBBB,iv:AA==,tag:AA==,type:str]\n")}}
+	w.wants("it changes", "comment on 1", "flotilla/review 1 pending: awaits europe: ann; Nothing changes in any cluster.")
+}
+
 // TestTheForgeIsAskedSeldom: a pull request to which nothing happens costs no request at each interval.
 func TestTheForgeIsAskedSeldom(t *testing.T) {
 	w := newWorld(t, inEurope(gitopsv1alpha1.ReviewApprovers{Users: []string{"ann"}}))

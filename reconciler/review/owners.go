@@ -22,6 +22,9 @@ type owners struct {
 	err   error
 }
 
+// encrypted begins each value in a file that is encrypted with SOPS. What it says is not compared: stand-ins are on both sides.
+const encrypted = "ENC[AES256_GCM,"
+
 // editsOf returns what is known of the files that a change adds, removes or edits, if there are approvals. What the change itself says
 // of owners does not count.
 func (b *base) editsOf(ctx context.Context, s *state, before, after artifact.Files) (review.Edits, error) {
@@ -30,10 +33,10 @@ func (b *base) editsOf(ctx context.Context, s *state, before, after artifact.Fil
 		return out, nil
 	}
 	paths := changed(before, after)
-	names := func(file artifact.File) bool {
-		return bytes.Contains(file.Data, []byte(gitopsv1alpha1.PullRequestReviewKind))
+	hides := func(file artifact.File) bool {
+		return bytes.Contains(file.Data, []byte(gitopsv1alpha1.PullRequestReviewKind)) || bytes.Contains(file.Data, []byte(encrypted))
 	}
-	out.All = slices.ContainsFunc(paths, func(path string) bool { return names(before[path]) || names(after[path]) })
+	out.All = slices.ContainsFunc(paths, func(path string) bool { return hides(before[path]) || hides(after[path]) })
 	if !slices.ContainsFunc(s.terms.approvals, func(a review.Approval) bool { return a.By.CodeOwners }) {
 		return out, nil
 	}
