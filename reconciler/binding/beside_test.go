@@ -12,6 +12,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/binding/heard"
 	"github.com/flotilla-io/flotilla/reconciler/undelete"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -44,7 +45,7 @@ func TestWithdraw(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(now)
 			hub := &writeRecorder{wrote: map[string]bool{}}
 			p := writer{
-				hub: hub, parallel: 1, clock: c, written: writecache.New[*workv1alpha1.Work](c), own: writecache.New[workv1alpha2.Binding](c), there: newPresence(c, nil), recalls: undelete.Recaller{Leaving: nothingLeaves},
+				hub: hub, parallel: 1, clock: c, written: writecache.New[*workv1alpha1.Work](c), own: writecache.New[workv1alpha2.Binding](c), there: heard.NewPresence(c, nil), recalls: undelete.Recaller{Leaving: nothingLeaves},
 				cluster: func(_ context.Context, name string) (*clusterv1alpha1.Cluster, bool, error) {
 					return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, true, nil
 				},

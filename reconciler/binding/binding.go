@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/binding/heard"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/revisiongate"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -90,7 +91,7 @@ type Reconciler struct {
 	opts      Options
 
 	works     *workLister
-	freshness *freshness
+	freshness *heard.Freshness
 	switches  *revisiongate.Tracker
 	gate      *revisionGate
 	inbox     loop.Inbox[ctrl.Request]
@@ -135,8 +136,8 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	r.works = &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
 	r.reader = reader{hub: hub, gone: r.gate.forget, live: live, templates: templates.Get, works: r.works.of, orphans: r.works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
-	r.freshness = newFreshness(opts.Clock, opts.StaleFor)
-	r.writer = writer{hub: hub, claims: releaser{hub: hub, live: live, released: r.works.released, written: r.works.written, clock: opts.Clock}, recalls: undelete.Recaller{Hub: hub, Cluster: r.works.cluster, Leaving: r.works.leaving, Written: r.works.written, Clock: opts.Clock}, events: events, find: r.works.find, cluster: r.works.cluster, written: r.works.written, own: own, freshness: r.freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: workrename.New(hub, r.works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	r.freshness = heard.NewFreshness(opts.Clock, opts.StaleFor)
+	r.writer = writer{hub: hub, claims: releaser{hub: hub, live: live, released: r.works.released, written: r.works.written, clock: opts.Clock}, recalls: undelete.Recaller{Hub: hub, Cluster: r.works.cluster, Leaving: r.works.leaving, Written: r.works.written, Clock: opts.Clock}, events: events, find: r.works.find, cluster: r.works.cluster, written: r.works.written, own: own, freshness: r.freshness, there: heard.NewPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: workrename.New(hub, r.works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	r.renderer = renderer{cluster: r.works.cluster, overrides: r.gate.overrides, interpreter: interp, quotas: r.quotasOf}
 	r.itself = bindingWriter{hub: hub, own: own}
 	return r

@@ -46,7 +46,7 @@ func (r *Reconciler) suspendDispatching(ctx context.Context, s *state) (loop.Nex
 func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.binding.BindingSpec()
 	if len(spec.GracefulEvictionTasks) == 0 {
-		p.there.end(s.key) // no answer is waited for any more
+		p.there.End(s.key) // no answer is waited for any more
 		return loop.Next{}, nil
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
@@ -54,7 +54,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	heard := once(func(cluster string) bool { return upToDate(ctx, p, s, cluster, &again) }) // an answer counts for one pass
 	is := func(cluster string) bool {
 		if !s.ready[cluster] {
-			p.there.forget(s.key, cluster)
+			p.there.Forget(s.key, cluster)
 			return false
 		}
 		return heard(cluster)
@@ -121,12 +121,12 @@ func reportLeft(to loop.Recorder, b workv1alpha2.Binding, before *workv1alpha2.R
 // not, it may set in again when to reconcile again.
 func upToDate(ctx context.Context, p writer, s *state, cluster string, again *loop.Next) bool {
 	if !p.answers(ctx, cluster) {
-		p.there.forget(s.key, cluster)
+		p.there.Forget(s.key, cluster)
 		return false
 	}
-	since, yes, after := p.there.ask(s.key, cluster)
+	since, yes, after := p.there.Ask(s.key, cluster)
 	if yes {
-		after = p.freshness.unconfirmedFor(worksIn(s.works, cluster), since)
+		after = p.freshness.UnconfirmedFor(worksIn(s.works, cluster), since)
 	}
 	if after > 0 && (again.After == 0 || after < again.After) {
 		again.After = after

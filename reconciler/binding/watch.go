@@ -160,7 +160,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
-			changed := r.freshness.observe(e.ObjectOld, e.ObjectNew)
+			changed := r.freshness.Observe(e.ObjectOld, e.ObjectNew)
 			switch own := r.works.written.Observed(e.ObjectNew); {
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/binding/heard"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/undelete"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -46,8 +47,8 @@ type writer struct {
 	cluster   func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
 	written   *writecache.Cache[*workv1alpha1.Work]
 	own       *writecache.Cache[workv1alpha2.Binding]
-	freshness *freshness
-	there     *presence
+	freshness *heard.Freshness
+	there     *heard.Presence
 	asks      func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
 	succeed   func(ctx context.Context, work, former *workv1alpha1.Work) error
 	ends      func(cluster *clusterv1alpha1.Cluster) bool
@@ -63,7 +64,7 @@ func (p writer) finalize(ctx context.Context, s *state) (loop.Next, error) {
 	if s.binding != nil && s.binding.GetDeletionTimestamp() == nil {
 		return loop.Next{}, nil
 	}
-	p.there.end(s.key)
+	p.there.End(s.key)
 	if _, err := p.recalls.Decide(ctx, s.key, ""); err != nil {
 		return loop.Next{}, err
 	}

@@ -1,4 +1,4 @@
-package binding
+package heard
 
 import (
 	"sync"
@@ -11,12 +11,12 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-// freshness distinguishes Work statuses that describe the member as it is now from stale ones: those written
+// Freshness distinguishes Work statuses that describe the member as it is now from stale ones: those written
 // before the loop began, or before their cluster last became reachable. The member may have lost in the meantime
 // what such a status reports, and acting on it could delete the last copy of a workload. A stale status is
 // trusted once the window is over, which is long enough for the execution loop to compare the member and to report a
-// loss. Use newFreshness.
-type freshness struct {
+// loss. Use NewFreshness.
+type Freshness struct {
 	clock  clock.PassiveClock
 	window time.Duration
 
@@ -30,13 +30,13 @@ type freshness struct {
 	awaited map[types.UID]time.Time
 }
 
-// newFreshness returns one that treats a status as stale for the length of window; zero trusts every status.
-func newFreshness(now clock.PassiveClock, window time.Duration) *freshness {
-	return &freshness{clock: now, window: window, awaited: map[types.UID]time.Time{}}
+// NewFreshness returns one that treats a status as stale for the length of window; zero trusts every status.
+func NewFreshness(now clock.PassiveClock, window time.Duration) *Freshness {
+	return &Freshness{clock: now, window: window, awaited: map[types.UID]time.Time{}}
 }
 
 // now returns the time, and drops what is older than two windows. The loop counts as begun at the first call.
-func (f *freshness) now() time.Time {
+func (f *Freshness) now() time.Time {
 	now := f.clock.Now()
 	if f.began.IsZero() {
 		f.began = now
@@ -53,8 +53,8 @@ func (f *freshness) now() time.Time {
 	return now
 }
 
-// observe records that the status of a Work changed, and reports whether a binding waits for that.
-func (f *freshness) observe(before, after *workv1alpha1.Work) bool {
+// Observe records that the status of a Work changed, and reports whether a binding waits for that.
+func (f *Freshness) Observe(before, after *workv1alpha1.Work) bool {
 	if f.window == 0 || equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return false
 	}
@@ -67,9 +67,9 @@ func (f *freshness) observe(before, after *workv1alpha1.Work) bool {
 	return awaited
 }
 
-// unconfirmedFor returns for how much longer the statuses of the Works of one cluster are stale, unless they
+// UnconfirmedFor returns for how much longer the statuses of the Works of one cluster are stale, unless they
 // change before; zero if they are current. since is when the cluster last became reachable, zero if it always was.
-func (f *freshness) unconfirmedFor(works []*workv1alpha1.Work, since time.Time) time.Duration {
+func (f *Freshness) UnconfirmedFor(works []*workv1alpha1.Work, since time.Time) time.Duration {
 	if f.window == 0 {
 		return 0
 	}
@@ -96,7 +96,7 @@ func (f *freshness) unconfirmedFor(works []*workv1alpha1.Work, since time.Time) 
 }
 
 // changedAt returns when the status of a Work last changed; zero for long ago.
-func (f *freshness) changedAt(id types.UID) time.Time {
+func (f *Freshness) changedAt(id types.UID) time.Time {
 	if at, ok := f.recent[id]; ok {
 		return at
 	}

@@ -1,4 +1,4 @@
-package binding
+package heard
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 func TestPresence(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Unix(100, 0))
 	heard := time.Unix(100, 0).Add(-time.Millisecond)
-	p := newPresence(now, func(_ string, asked time.Time) (time.Time, bool, time.Duration) {
+	p := NewPresence(now, func(_ string, asked time.Time) (time.Time, bool, time.Duration) {
 		if heard.Before(asked) {
 			return time.Time{}, false, time.Second
 		}
@@ -36,8 +36,8 @@ func TestPresence(t *testing.T) {
 		{name: "it is heard again", second: 106, hears: true, binding: api, yes: true},
 		{name: "for the first, too", second: 107, binding: web, yes: true},
 		{name: "one that asks", second: 108, binding: web},
-		{name: "one that has ended meanwhile asks anew", second: 110, hears: true, does: func() { p.end(web); now.SetTime(time.Unix(111, 0)) }, binding: web},
-		{name: "one that was not ready meanwhile does, too", second: 112, hears: true, does: func() { p.forget(web, "east"); now.SetTime(time.Unix(113, 0)) }, binding: web},
+		{name: "one that has ended meanwhile asks anew", second: 110, hears: true, does: func() { p.End(web); now.SetTime(time.Unix(111, 0)) }, binding: web},
+		{name: "one that was not ready meanwhile does, too", second: 112, hears: true, does: func() { p.Forget(web, "east"); now.SetTime(time.Unix(113, 0)) }, binding: web},
 		{name: "it is heard at last", second: 114, hears: true, binding: web, yes: true},
 	} {
 		now.SetTime(time.Unix(step.second, 0))
@@ -47,7 +47,7 @@ func TestPresence(t *testing.T) {
 		if step.does != nil {
 			step.does()
 		}
-		since, yes, again := p.ask(step.binding, "east")
+		since, yes, again := p.Ask(step.binding, "east")
 		if yes != step.yes || yes == since.IsZero() || yes == (again > 0) {
 			t.Errorf("%s: %t since %s, asks again after %s", step.name, yes, since, again)
 		}

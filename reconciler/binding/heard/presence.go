@@ -1,4 +1,4 @@
-package binding
+package heard
 
 import (
 	"sync"
@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// presence finds out whether clusters for which others are left are reachable now. An answer counts only if
-// it is newer than the binding's question. Use newPresence.
-type presence struct {
+// Presence finds out whether clusters for which others are left are reachable now. An answer counts only if
+// it is newer than the binding's question. Use NewPresence.
+type Presence struct {
 	clock   clock.PassiveClock
 	answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
 
@@ -19,13 +19,14 @@ type presence struct {
 	asked map[client.ObjectKey]map[string]time.Time
 }
 
-func newPresence(now clock.PassiveClock, answers func(string, time.Time) (time.Time, bool, time.Duration)) *presence {
-	return &presence{clock: now, answers: answers, asked: map[client.ObjectKey]map[string]time.Time{}}
+// NewPresence returns one that asks answers of clusters.
+func NewPresence(now clock.PassiveClock, answers func(string, time.Time) (time.Time, bool, time.Duration)) *Presence {
+	return &Presence{clock: now, answers: answers, asked: map[client.ObjectKey]map[string]time.Time{}}
 }
 
-// ask returns since when a cluster has been reachable, and whether it has answered since the binding
+// Ask returns since when a cluster has been reachable, and whether it has answered since the binding
 // first asked; if not, when to ask again. After an answer, the next call is a new question.
-func (p *presence) ask(binding client.ObjectKey, cluster string) (since time.Time, yes bool, again time.Duration) {
+func (p *Presence) Ask(binding client.ObjectKey, cluster string) (since time.Time, yes bool, again time.Duration) {
 	p.mu.Lock()
 	asked, waits := p.asked[binding][cluster]
 	if !waits {
@@ -37,13 +38,13 @@ func (p *presence) ask(binding client.ObjectKey, cluster string) (since time.Tim
 	}
 	p.mu.Unlock()
 	if since, yes, again = p.answers(cluster, asked); yes {
-		p.forget(binding, cluster)
+		p.Forget(binding, cluster)
 	}
 	return since, yes, again
 }
 
-// forget ends the question of a binding for a cluster.
-func (p *presence) forget(binding client.ObjectKey, cluster string) {
+// Forget ends the question of a binding for a cluster.
+func (p *Presence) Forget(binding client.ObjectKey, cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if delete(p.asked[binding], cluster); len(p.asked[binding]) == 0 {
@@ -51,8 +52,8 @@ func (p *presence) forget(binding client.ObjectKey, cluster string) {
 	}
 }
 
-// end ends all questions of a binding.
-func (p *presence) end(binding client.ObjectKey) {
+// End ends all questions of a binding.
+func (p *Presence) End(binding client.ObjectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.asked, binding)
