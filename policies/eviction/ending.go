@@ -53,9 +53,10 @@ type Ending struct {
 // policy purges Directly; and where the task itself does, once the cluster has
 // removed the copy.
 //
-// Any other task ends once all targets are ready. It also ends by time, if a
+// Any other task that purges Directly goes on as long as the cluster has the copy.
+// Others end once all targets are ready. They also end by time, if a
 // target is ready by then or the old copy serves nobody; but not for a drain.
-// Until the scheduler has found other targets it goes on, or until the scheduler
+// Until the scheduler has found other targets they go on, or until the scheduler
 // takes the cluster back. Where the scheduler cannot decide because the task
 // keeps it from the cluster, the task ends by time. suppressDeletion overrides
 // all of this, either way.
@@ -108,6 +109,8 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 		return true, time.Time{}
 	case hasWork && len(spec.Clusters) == 0, placed:
 		return false, time.Time{} // the scheduler has yet to find another place, or takes this one back
+	case hasWork && task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
+		return false, time.Time{} // nothing starts elsewhere before the copy is gone
 	}
 	// Otherwise the scheduler may still choose another place.
 	scheduled := len(spec.Clusters) > 0 && (e.Scheduled || !hasWork)

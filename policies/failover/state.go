@@ -2,6 +2,7 @@ package failover
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,6 +92,20 @@ func Inherits(spec *workv1alpha2.ResourceBindingSpec, cluster string) map[string
 		return nil
 	}
 	return last.PreservedLabelState
+}
+
+// StateLabels returns the labels that copies of a template may be started with beside its own.
+func StateLabels(spec *workv1alpha2.ResourceBindingSpec) []string {
+	var out []string
+	for _, application := range []bool{false, true} {
+		for _, rule := range stateRules(spec.Failover, application) {
+			out = append(out, rule.AliasLabelName)
+		}
+	}
+	for i := range spec.GracefulEvictionTasks {
+		out = slices.AppendSeq(out, maps.Keys(spec.GracefulEvictionTasks[i].PreservedLabelState))
+	}
+	return out
 }
 
 func stateRules(f *policyv1alpha1.FailoverBehavior, application bool) []policyv1alpha1.StatePreservationRule {

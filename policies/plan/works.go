@@ -45,6 +45,8 @@ type WorkPlan struct {
 	// Err is why no Work could be made: an *override.Error, a *BeyondQuotaError, or one
 	// of the interpreter. A Work that exists already stays as it is then.
 	Err error
+	// Stands means that the Work that the cluster has stays as it is. Work and Err are nil then.
+	Stands bool
 }
 
 // WorksInput is a placed binding and what its Works are made from.
@@ -59,6 +61,8 @@ type WorksInput struct {
 	// Quotas are those of the template's namespace: overrides that stand there may not ask for
 	// more than these count. Empty where quotas are not held against anything.
 	Quotas []*policyv1alpha1.FederatedResourceQuota
+	// digest is that of a Template that was restored from a Work; empty where it is to be computed.
+	digest string
 }
 
 // Works returns what each cluster of the binding should hold, sorted by
@@ -67,9 +71,12 @@ func Works(in WorksInput) ([]WorkPlan, error) {
 	if PermanentID(in.Binding) == "" {
 		return nil, ErrNoPermanentID
 	}
-	digest, err := propagation.Digest(in.Template)
-	if err != nil {
-		return nil, fmt.Errorf("digest of the template: %w", err)
+	digest := in.digest
+	if digest == "" {
+		var err error
+		if digest, err = propagation.Digest(in.Template); err != nil {
+			return nil, fmt.Errorf("digest of the template: %w", err)
+		}
 	}
 	targets := Targets(SpecOf(in.Binding))
 	completions := splitCompletions(in.Binding.BindingSpec(), in.Template)

@@ -165,8 +165,20 @@ func Applied(w *workv1alpha1.Work) bool {
 // Ready reports whether a cluster has what its Work asks for: sent, applied in the latest version, and healthy. A
 // kind without a rule for health is healthy once it is applied.
 func Ready(w *workv1alpha1.Work) bool {
-	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) && w.Annotations[propagation.FaultAnnotation] == "" &&
-		Applied(w) && healthOf(w) == workv1alpha2.ResourceHealthy &&
+	return !ptr.Deref(w.Spec.SuspendDispatching, false) && Applied(w) && well(w)
+}
+
+// ReadyAsSent reports what Ready does of the version that a cluster was sent last, where dispatching is suspended.
+func ReadyAsSent(w *workv1alpha1.Work) bool {
+	if !ptr.Deref(w.Spec.SuspendDispatching, false) {
+		return Ready(w)
+	}
+	return meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied) && well(w)
+}
+
+// well reports whether a cluster says that the objects of a Work are healthy.
+func well(w *workv1alpha1.Work) bool {
+	return w.DeletionTimestamp == nil && w.Annotations[propagation.FaultAnnotation] == "" && healthOf(w) == workv1alpha2.ResourceHealthy &&
 		!slices.ContainsFunc(w.Status.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool { return waits(m.Status) })
 }
 

@@ -155,6 +155,8 @@ type state struct {
 	serving func(cluster string) bool
 	// template is what the binding propagates.
 	template *unstructured.Unstructured
+	// held reports whether the template must not be rendered as it is; see plan.Held.
+	held bool
 	// plans are what each cluster should hold.
 	plans []plan.WorkPlan
 	// stand counts the plans whose Work exists.

@@ -31,8 +31,12 @@ func (p bindingWriter) useLastWrite(_ context.Context, s *state) (loop.Next, err
 }
 
 // recordFaults records on the binding why clusters have no Work: there is no other object to record it on.
-// Errors that may pass by themselves are not recorded, and do not clear what is recorded.
+// Errors that may pass by themselves are not recorded, and do not clear what is recorded; nor does a pass in which nothing was rendered,
+// but for what moves.
 func (p bindingWriter) recordFaults(ctx context.Context, s *state) (loop.Next, error) {
+	if s.held && !leaves(s.binding) {
+		return loop.Next{}, nil
+	}
 	faults := propagation.ClusterFaults{}
 	for _, f := range s.failed {
 		switch {

@@ -9,7 +9,9 @@
 // if nothing differs. It never writes a status and never calls a member.
 //
 // A changed template is written into its Works once the binding has its version, or
-// at once if nothing has to be decided about the change: see Options.PlacementUnchanged.
+// at once if nothing has to be decided about the change: see Options.PlacementUnchanged. Until
+// then clusters keep what they have, and what it moves to gets that: see plan.Held. What ends evictions and removes Works
+// does not depend on what is rendered.
 //
 // Works of clusters that left the placement are removed only once the binding
 // has a Work elsewhere, or no cluster at all: a template that cannot be rendered

@@ -54,9 +54,9 @@ func (p reader) readBinding(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// readTemplate reads the template. It ends the pass if the template is not the version that the
+// readTemplate reads the template. It sets held if that is not the version that the
 // binding is for, and the binding would be decided differently for it: what runs
-// stays as it is until the two agree again.
+// stays as it is, except for its clusters, until the two agree again.
 func (p reader) readTemplate(ctx context.Context, s *state) (loop.Next, error) {
 	ref := &s.binding.BindingSpec().Resource
 	obj, presence, err := p.templates(ctx, bindings.TemplateOf(s.binding))
@@ -74,10 +74,7 @@ func (p reader) readTemplate(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if !same && !p.unchanged(ctx, obj, s.binding) {
-		return loop.Next{Done: true}, nil
-	}
-	s.template = obj
+	s.template, s.held = obj, !same && !p.unchanged(ctx, obj, s.binding)
 	return loop.Next{}, nil
 }
 

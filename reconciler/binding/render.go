@@ -20,19 +20,21 @@ type renderer struct {
 	quotas      func(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error)
 }
 
-// render sets the plans. It ends the pass if it is not known which overrides apply. A plan that cannot be rendered has
-// an error, which does not affect the others.
+// render sets the plans: those of what clusters have, where the template is held, or it is not known which overrides apply. It ends
+// the pass if the placement is about to change. A plan that cannot be rendered has an error, which does not affect the others.
 func (p renderer) render(ctx context.Context, s *state) (loop.Next, error) {
 	overrides, next := p.overrides(ctx, s)
-	if next.Done {
+	if next.Done && next.After > 0 {
 		return next, nil
 	}
+	unknown := next.Done
+	s.held = s.held || unknown
 	quotas, err := p.quotas(ctx, s.binding.GetNamespace())
 	if err != nil {
 		return loop.Next{}, err
 	}
 	var unread error
-	s.plans, err = plan.Works(plan.WorksInput{
+	in := plan.WorksInput{
 		Binding:  s.binding,
 		Template: s.template,
 		Cluster: func(name string) (*clusterv1alpha1.Cluster, bool) {
@@ -43,7 +45,12 @@ func (p renderer) render(ctx context.Context, s *state) (loop.Next, error) {
 		Overrides:   overrides,
 		Interpreter: p.interpreter,
 		Quotas:      quotas,
-	})
+	}
+	if s.held {
+		s.plans, err = plan.Held(in, s.works, unknown)
+	} else {
+		s.plans, err = plan.Works(in)
+	}
 	if err := errors.Join(err, unread); err != nil {
 		return loop.Next{}, fmt.Errorf("render the works: %w", err)
 	}

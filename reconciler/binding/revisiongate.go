@@ -74,7 +74,7 @@ func (g *revisionGate) switchEnded(owner client.ObjectKey) {
 	}
 }
 
-// awaitRevision ends the pass for a template of a revision that is half written, and for one whose binding has yet to
+// awaitRevision holds a template of a revision that is half written, and ends the pass for one whose binding has yet to
 // get the placement of the present revision.
 func (g *revisionGate) awaitRevision(ctx context.Context, s *state) (loop.Next, error) {
 	req := ctrl.Request{NamespacedName: s.key}
@@ -86,7 +86,8 @@ func (g *revisionGate) awaitRevision(ctx context.Context, s *state) (loop.Next, 
 		if !stands {
 			template := s.template
 			g.waiting.Add(owner, req, func() bool { _, switching := g.switches.Switching(template); return switching })
-			return loop.Next{Done: true}, nil
+			s.held = true
+			return loop.Next{}, nil
 		}
 	}
 	g.mu.Lock()

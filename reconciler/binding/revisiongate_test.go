@@ -58,7 +58,7 @@ func TestWhatIsHalfWrittenWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return next.Done
+		return next.Done || s.held
 	}
 	if waits(applied(t, false)) {
 		t.Error("it waits, and nothing is being switched")

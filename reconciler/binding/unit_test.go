@@ -345,10 +345,11 @@ func TestReadTemplate(t *testing.T) {
 		unchanged bool
 		goesOn    bool
 		waits     bool
+		held      bool
 	}{
 		"as the binding says":                  {binding: digested("7", ""), presence: templatestore.Present, version: "7", uid: "t-1", goesOn: true},
 		"newer, and nobody noted its content":  {binding: digested("7", ""), presence: templatestore.Present, version: "9", uid: "t-1", goesOn: true},
-		"newer, with content not decided upon": {binding: digested("7", "other"), presence: templatestore.Present, version: "9", uid: "t-1"},
+		"newer, with content not decided upon": {binding: digested("7", "other"), presence: templatestore.Present, version: "9", uid: "t-1", goesOn: true, held: true},
 		"newer, with nothing to decide":        {binding: digested("7", "other"), presence: templatestore.Present, version: "9", uid: "t-1", unchanged: true, goesOn: true},
 		"older, with nothing to decide":        {binding: digested("7", "other"), presence: templatestore.Present, version: "6", uid: "t-1", unchanged: true, waits: true},
 		"made anew, with nothing to decide":    {binding: digested("7", "other"), presence: templatestore.Present, version: "9", uid: "t-2", unchanged: true},
@@ -371,9 +372,9 @@ func TestReadTemplate(t *testing.T) {
 			s := state{binding: tc.binding}
 			next, err := p.readTemplate(t.Context(), &s)
 			e := loop.As(err, "")
-			got := []bool{!next.Done && err == nil, e != nil && e.Class == loop.ClassWaiting}
-			if diff := cmp.Diff([]bool{tc.goesOn, tc.waits}, got); diff != "" {
-				t.Errorf("goes on, waits (-want +got):\n%s", diff)
+			got := []bool{!next.Done && err == nil, e != nil && e.Class == loop.ClassWaiting, s.held}
+			if diff := cmp.Diff([]bool{tc.goesOn, tc.waits, tc.held}, got); diff != "" {
+				t.Errorf("goes on, waits, is held (-want +got):\n%s", diff)
 			}
 		})
 	}

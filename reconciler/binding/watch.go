@@ -184,7 +184,7 @@ func decides(before, after *workv1alpha1.Work, awaited bool) bool {
 	ends := func(whole bool) bool {
 		return !rollup.Serves(after, true, whole) && (awaited || rollup.Serves(before, true, whole))
 	}
-	return rollup.Ready(after) && (awaited || !rollup.Ready(before)) || ends(true) || ends(false)
+	return rollup.ReadyAsSent(after) && (awaited || !rollup.ReadyAsSent(before)) || ends(true) || ends(false)
 }
 
 // edited reports whether anything but the status differs.

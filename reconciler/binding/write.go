@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -115,6 +116,10 @@ func (p writer) pruneClusters(ctx context.Context, s *state) (loop.Next, error) 
 // nothing: the deletion of that Work enqueues the binding again.
 func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 	if spec := s.binding.BindingSpec(); len(worksIn(s.works, plan.LeaveFirst(spec)...)) > 0 {
+		if i := slices.IndexFunc(s.plans, func(w plan.WorkPlan) bool { return errors.As(w.Err, new(*plan.HeldError)) }); i >= 0 {
+			s.failed = append(s.failed, fault{s.plans[i].Cluster, planError(s.plans[i])}) // it could not be made anew
+			return loop.Next{}, nil
+		}
 		return loop.Next{Done: true}, p.remove(ctx, worksIn(s.works, plan.MayLeaveFirst(spec, once(awayFrom(ctx, p)))...))
 	}
 	outcomes := make([]outcome, len(s.plans))
@@ -159,6 +164,9 @@ type outcome struct {
 
 // bring brings the cluster's Work to what is planned.
 func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outcome {
+	if there := worksIn(s.works, planned.Cluster); planned.Stands {
+		return outcome{stands: len(there) > 0, ready: slices.ContainsFunc(there, rollup.ReadyAsSent)}
+	}
 	if after, awaits := kinds.Awaits(planned.Err); awaits {
 		return outcome{stands: len(worksIn(s.works, planned.Cluster)) > 0, after: max(after, time.Millisecond)}
 	}
@@ -185,6 +193,9 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 		var changed bool
 		stands, changed, err = p.change(ctx, current, planned)
 		ready = !changed && rollup.Ready(current)
+		if spec := s.binding.BindingSpec(); plan.Suspended(spec, planned.Cluster) && (!placement.IsWorkload(spec) || placement.Whole(spec)) {
+			ready = rollup.ReadyAsSent(current) // what is kept from it does not change how it is
+		}
 	}
 	if err == nil && stands {
 		after, err = p.rename(ctx, s, planned)
@@ -281,12 +292,12 @@ func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error)
 // deleteStaleWorks removes the Works in clusters that the binding has left, once it has a Work
 // elsewhere, or no clusters at all, and returns all errors of the pass.
 func (p writer) deleteStaleWorks(ctx context.Context, s *state) (loop.Next, error) {
-	keeps := plan.Keeps(plan.SpecOf(s.binding))
+	keeps, first := plan.Keeps(plan.SpecOf(s.binding)), plan.LeaveFirst(s.binding.BindingSpec())
 	var wait time.Duration
 	if len(keeps) == 0 || s.stand > 0 {
 		left := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool {
 			cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
-			return !ok || slices.Contains(keeps, cluster)
+			return !ok || slices.Contains(keeps, cluster) || slices.Contains(first, cluster) // these dispatch removes
 		})
 		deleted, after, err := leaving(ctx, p, s.binding, left)
 		if err == nil {
@@ -303,7 +314,7 @@ func (p writer) deleteStaleWorks(ctx context.Context, s *state) (loop.Next, erro
 	if after > 0 && (wait == 0 || after < wait) {
 		wait = after
 	}
-	s.complete = s.awaits == 0
+	s.complete = s.awaits == 0 && !s.held
 	return loop.Next{After: wait}, joined(s.failed)
 }
 
