@@ -63,6 +63,8 @@ type WorksInput struct {
 	Quotas []*policyv1alpha1.FederatedResourceQuota
 	// digest is that of a Template that was restored from a Work; empty where it is to be computed.
 	digest string
+	// stands are clusters whose Works stay as they are.
+	stands []string
 }
 
 // Works returns what each cluster of the binding should hold, sorted by
@@ -83,6 +85,10 @@ func Works(in WorksInput) ([]WorkPlan, error) {
 	overrides := override.Matching(in.Overrides, selector.ResourceOf(in.Template))
 	plans := make([]WorkPlan, len(targets))
 	for i, target := range targets {
+		if slices.Contains(in.stands, target.Name) {
+			plans[i] = WorkPlan{Cluster: target.Name, Stands: true}
+			continue
+		}
 		plans[i] = in.plan(target, digest, completions[target.Name], overrides)
 	}
 	return plans, nil

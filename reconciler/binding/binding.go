@@ -159,6 +159,8 @@ type state struct {
 	held bool
 	// plans are what each cluster should hold.
 	plans []plan.WorkPlan
+	// grow are the clusters that get more replicas once others are left.
+	grow []string
 	// stand counts the plans whose Work exists.
 	stand int
 	// ready are the clusters whose copy is as planned, applied and healthy.

@@ -137,5 +137,5 @@ func reasonOf(err error) string {
 // needsPerson reports whether err is unlikely to pass by itself, or may be so for long.
 func needsPerson(err error) bool {
 	class := loop.As(err, "").Class
-	return class == loop.ClassStalled || errors.As(err, new(*former)) || interpreters.Failed(err) || class == loop.ClassRetry && bindings.IsRefused(err)
+	return class == loop.ClassStalled || awaitsPerson(err) || interpreters.Failed(err) || class == loop.ClassRetry && bindings.IsRefused(err)
 }

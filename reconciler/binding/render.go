@@ -46,6 +46,7 @@ func (p renderer) render(ctx context.Context, s *state) (loop.Next, error) {
 		Interpreter: p.interpreter,
 		Quotas:      quotas,
 	}
+	in, s.grow = plan.Limited(in, s.works)
 	if s.held {
 		s.plans, err = plan.Held(in, s.works, unknown)
 	} else {

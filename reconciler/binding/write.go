@@ -112,15 +112,11 @@ func (p writer) pruneClusters(ctx context.Context, s *state) (loop.Next, error) 
 }
 
 // dispatch writes the Works that differ from their plans. While a cluster that
-// has to be left before anything starts elsewhere still has a Work, it writes
-// nothing: the deletion of that Work enqueues the binding again.
+// has to be left before anything starts elsewhere still has a Work, it creates
+// none: the deletion of that Work enqueues the binding again.
 func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
-	if spec := s.binding.BindingSpec(); len(worksIn(s.works, plan.LeaveFirst(spec)...)) > 0 {
-		if i := slices.IndexFunc(s.plans, func(w plan.WorkPlan) bool { return errors.As(w.Err, new(*plan.HeldError)) }); i >= 0 {
-			s.failed = append(s.failed, fault{s.plans[i].Cluster, planError(s.plans[i])}) // it could not be made anew
-			return loop.Next{}, nil
-		}
-		return loop.Next{Done: true}, p.remove(ctx, worksIn(s.works, plan.MayLeaveFirst(spec, once(awayFrom(ctx, p)))...))
+	if err := leaveFirst(ctx, p, s); err != nil {
+		return loop.Next{}, err
 	}
 	outcomes := make([]outcome, len(s.plans))
 	var group errgroup.Group
@@ -137,7 +133,7 @@ func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 		if o.stands {
 			s.stand++
 		}
-		if o.ready {
+		if o.ready && !slices.Contains(s.grow, s.plans[i].Cluster) {
 			s.ready[s.plans[i].Cluster] = true
 		}
 		if o.err != nil {
