@@ -81,6 +81,13 @@ func (r Rules) undoing(b workv1alpha2.Binding, fleet Fleet, due Due, now time.Ti
 	return out
 }
 
+// MayUndo reports whether the move of a template off a cluster may be taken back, if it leads nowhere: see Rules.Undone.
+func MayUndo(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool {
+		return t.FromCluster == cluster && undoable(spec, &t)
+	})
+}
+
 // undoable reports whether a task is for a fault, and leaves the old copy until the new one is healthy.
 func undoable(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
 	if task.SuppressDeletion != nil || eviction.Moves(task) || slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == task.FromCluster }) {

@@ -137,8 +137,7 @@ func Anew(record placement.Record, b workv1alpha2.Binding, clusters []*clusterv1
 			out = append(out, "to "+cluster+" once that is back, without the taint, as it runs in each cluster that fits")
 			continue
 		}
-		leaves := slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
-		if known && leaves && placement.Whole(spec) {
+		if known && failover.MayUndo(spec, cluster) && placement.Whole(spec) {
 			out = append(out, "to "+cluster+" once that is back, without the taint, if it does not become healthy where it is; else not by itself: then flotilla rebalance "+template+" has it placed anew, by what counts then")
 			continue
 		}

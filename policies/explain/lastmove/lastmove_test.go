@@ -130,7 +130,9 @@ func TestAnew(t *testing.T) {
 	one := everywhere.DeepCopy()
 	one.Spec.Placement = &policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MaxGroups: 1}}}
 	gone := one.DeepCopy()
-	one.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "west"}}
+	one.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "west", Reason: workv1alpha2.EvictionReasonTaintUntolerated}}
+	first := one.DeepCopy()
+	first.Spec.GracefulEvictionTasks[0].PurgeMode = policyv1alpha1.PurgeModeDirectly
 	unhealthy := ordered.DeepCopy()
 	unhealthy.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "west", Reason: workv1alpha2.EvictionReasonTaintUntolerated, CreationTimestamp: ptr.To(metav1.NewTime(now))}}
 	unhealthy.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Health: workv1alpha2.ResourceUnhealthy}, {ClusterName: "west", Health: workv1alpha2.ResourceHealthy}}
@@ -149,6 +151,7 @@ func TestAnew(t *testing.T) {
 		"another affinity may be in force":       {ordered, record, nil},
 		"it does not become healthy where it is": {unhealthy, record, []string{"to west at 12:10:00 UTC, unless it is healthy where it is by then"}},
 		"it may not become healthy where it is":  {one, record, []string{"to west once that is back, without the taint, if it does not become healthy where it is; else not by itself: then flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}},
+		"its old copy goes first":                {first, record, []string{"not by itself to west: once that is back, without the taint, flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}},
 		"its old copy is gone":                   {gone, record, []string{"not by itself to west: once that is back, without the taint, flotilla rebalance deployment/web -n shop has it placed anew, by what counts then"}},
 		"nobody knows when it would return":      {unhealthy, placement.Record{LastMove: record.LastMove}, nil},
 	} {
