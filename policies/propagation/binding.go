@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -116,6 +117,14 @@ func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.Reso
 		spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: *t.Priority}
 	}
 	return spec
+}
+
+// TakesAlong reports whether a policy propagates what its templates refer to. One that selects ServiceImports does so, whatever
+// it says.
+func TakesAlong(spec *policyv1alpha1.PropagationSpec) bool {
+	return spec.PropagateDeps || slices.ContainsFunc(spec.ResourceSelectors, func(s policyv1alpha1.ResourceSelector) bool {
+		return s.APIVersion == "multicluster.x-k8s.io/v1alpha1" && s.Kind == "ServiceImport"
+	})
 }
 
 // affinityGroups returns the groups that a template belongs to by its labels; nil

@@ -8,6 +8,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // defaultGrace is how long a workload that fails over gracefully may keep
@@ -33,9 +34,7 @@ func DefaultPolicy(p policyv1alpha1.Policy, create bool, newID func() string) {
 			c.MinGroups = 1
 		}
 	}
-	if slices.ContainsFunc(spec.ResourceSelectors, selectsServiceImport) {
-		spec.PropagateDeps = true
-	}
+	spec.PropagateDeps = propagation.TakesAlong(spec)
 	if s := spec.Placement.ReplicaScheduling; s != nil &&
 		s.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided && s.ReplicaDivisionPreference == "" {
 		s.ReplicaDivisionPreference = policyv1alpha1.ReplicaDivisionPreferenceWeighted
@@ -57,10 +56,6 @@ func policyKeys(p policyv1alpha1.Policy) (label, finalizer string) {
 		return policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyControllerFinalizer
 	}
 	return policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.PropagationPolicyControllerFinalizer
-}
-
-func selectsServiceImport(s policyv1alpha1.ResourceSelector) bool {
-	return s.APIVersion == "multicluster.x-k8s.io/v1alpha1" && s.Kind == "ServiceImport"
 }
 
 // DefaultOverride fills in o.
