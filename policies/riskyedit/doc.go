@@ -4,4 +4,6 @@
 // clusters that it leaves, and what is wrong with that: it asks for something that no cluster has, such as a name
 // that is mistyped, or for no cluster at all. To leave a cluster is no mistake by itself. Which of the clusters run
 // something is for others to find out.
+//
+// Of an object that goes along with templates (Dependency), it finds the clusters in which a template stays without it.
 package riskyedit
