@@ -362,3 +362,38 @@ func TestNoSource(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 }
+
+// TestWhatGoesAlongIsNotWithdrawn: a policy that takes along no more what its Deployment still refers to is refused as the
+// apply loop refuses it.
+func TestWhatGoesAlongIsNotWithdrawn(t *testing.T) {
+	policy := func(deps bool) string {
+		return fmt.Sprintf("---\napiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: web, namespace: app}\nspec:\n  propagateDeps: %t\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]\n  placement: {}\n", deps)
+	}
+	const refers = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: app}\nspec: {template: {spec: {containers: [{name: app, envFrom: [{configMapRef: {name: a}}]}]}}}\n"
+	clusters := []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}}
+	user := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web-deployment"}}
+	user.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "app", Name: "web"}
+	user.Spec.Clusters, user.Spec.PropagateDeps = clusters, true
+	along := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "a-configmap"}}
+	along.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "app", Name: "a"}
+	along.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "app", Name: "web-deployment", Clusters: clusters}}
+	in := plan.FleetInput{Now: time.Unix(9, 0), Bindings: []workv1alpha2.Binding{user, along}}
+	for _, c := range clusters {
+		in.Clusters = append(in.Clusters, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: c.Name}})
+	}
+	base := files{"root/k.yaml": configs("a") + refers + policy(true)}
+	for head, want := range map[string]string{
+		configs("a") + refers + policy(false): "propagateDeps is off, and Deployment app/web still refers to what went along: PropagationPolicy/app/web would take 1 object (ConfigMap app/a) out of east, west; this change is not applied: correct it",
+		configs("a") + refers + policy(true):  "",
+		configs("a") + strings.Replace(refers, "{name: app, envFrom: [{configMapRef: {name: a}}]}", "{name: app}", 1) + policy(false):                                     "",
+		configs("a") + refers + policy(false) + strings.NewReplacer("name: web", "name: maps", "apps/v1, kind: Deployment", "v1, kind: ConfigMap").Replace(policy(false)): "",
+	} {
+		got := ""
+		for _, r := range plans(t, in, root(""), base, files{"root/k.yaml": head}, "").Risks {
+			got += r.Reason + " " + r.Message
+		}
+		if want == "" && got != "" || want != "" && !(strings.HasPrefix(got, "BrakeCloses ") && strings.Contains(got, want)) {
+			t.Errorf("risks %q, want %q for\n%s", got, want, head)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func LetGo(ctx context.Context, hub client.Client, r Revision) error {
 	if !over.reassigns() {
 		return nil
 	}
-	if err := c.readPrecious(ctx); err != nil || len(c.precious) == 0 {
+	if err := c.readBound(ctx); err != nil || len(c.precious) == 0 {
 		return err
 	}
 	policies, err := over.takers(ctx)
@@ -53,7 +53,7 @@ func LetGo(ctx context.Context, hub client.Client, r Revision) error {
 
 // namedBy returns the Works of volume claims that a policy removes from their clusters, as people have allowed by name.
 func (c *check) namedBy(ctx context.Context, policy inventory.ID) ([]*workv1alpha1.Work, error) {
-	if err := c.readPrecious(ctx); err != nil || len(c.precious) == 0 {
+	if err := c.readBound(ctx); err != nil || len(c.precious) == 0 {
 		return nil, err
 	}
 	if err := c.readFleet(ctx); err != nil {

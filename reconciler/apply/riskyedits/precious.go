@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,16 +16,22 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// readPrecious reads all bindings, once, and finds those of precious kinds.
-func (c *check) readPrecious(ctx context.Context) error {
+// readBound reads all bindings, once, and finds those of precious kinds, and those of what goes along with others.
+func (c *check) readBound(ctx context.Context) error {
 	if c.bound != nil {
 		return nil
 	}
 	c.bound = map[client.ObjectKey]workv1alpha2.Binding{}
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
 		c.bound[client.ObjectKeyFromObject(b)] = b
-		if inventory.PreciousKind(bindings.TemplateOf(b).GroupKind()) != "" && b.GetDeletionTimestamp() == nil {
+		if b.GetDeletionTimestamp() != nil {
+			return
+		}
+		if inventory.PreciousKind(bindings.TemplateOf(b).GroupKind()) != "" {
 			c.precious = append(c.precious, b)
+		}
+		if len(b.BindingSpec().RequiredBy) > 0 {
+			c.along = append(c.along, b)
 		}
 	})
 	if err != nil {
@@ -38,7 +43,7 @@ func (c *check) readPrecious(ctx context.Context) error {
 // preciousBy returns the precious objects that a policy would remove from clusters, whether or not it looks like a
 // mistake, without those that people have allowed by name.
 func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, error) {
-	if err := c.readPrecious(ctx); err != nil || len(c.precious) == 0 || c.revision.Allowed.Names(policy) {
+	if err := c.readBound(ctx); err != nil || len(c.precious) == 0 || c.revision.Allowed.Names(policy) {
 		return finding{}, err
 	}
 	if err := c.readWorld(ctx); err != nil {
@@ -77,31 +82,12 @@ func preserves(next policyv1alpha1.Policy, b workv1alpha2.Binding) bool {
 // leaves returns the clusters that a binding loses by a policy: by its own, or by that of the bindings which it is
 // attached to as a dependency. A cluster that another of these keeps is not among them.
 func (c *check) leaves(b workv1alpha2.Binding, policy inventory.ID) []string {
-	if lost := c.lost(b, policy); len(lost) > 0 {
-		return lost
-	}
-	var lost, kept []string
-	for _, user := range b.BindingSpec().RequiredBy {
-		var gone []string
-		if with := c.bound[client.ObjectKey{Namespace: user.Namespace, Name: user.Name}]; with != nil {
-			gone = c.lost(with, policy)
-		}
-		for _, t := range user.Clusters {
-			if slices.Contains(gone, t.Name) {
-				lost = append(lost, t.Name)
-			} else {
-				kept = append(kept, t.Name)
-			}
-		}
-	}
-	slices.Sort(lost)
-	return slices.DeleteFunc(slices.Compact(lost), func(name string) bool { return slices.Contains(kept, name) })
+	return withdrawals{c}.dependency(b, policy).Lost()
 }
 
-// lost returns the clusters of a binding that it loses by the policy, if that is its policy with the revision.
-func (c *check) lost(b workv1alpha2.Binding, policy inventory.ID) []string {
-	before, after := c.carriers(b)
-	if before == nil || after == nil || idOf(after) != policy {
+// lost returns the clusters of a binding that it loses as one policy carries it after another one.
+func (c *check) lost(b workv1alpha2.Binding, before, after policyv1alpha1.Policy) []string {
+	if before == nil || after == nil {
 		return nil
 	}
 	loss := riskyedit.Propagation(before.PropagationSpec(), after.PropagationSpec(), c.fleet)

@@ -2,8 +2,8 @@
 // clusters, or undo overrides there, by what looks like a mistake (package riskyedit of policies says what does).
 //
 // In go the changes of a revision and what the control plane has; out comes a refusal that names each such policy or
-// Cluster, with what would be lost where. For precious objects it need not look like a mistake. What people have
-// allowed by name is not refused. It reads Clusters, policies, bindings and labels of templates. It writes only an
+// Cluster, with what would be lost where. For precious objects it need not look like a mistake. It is one to take along
+// no more (propagateDeps) what templates still refer to. What people have allowed by name is not refused. It reads Clusters, policies, bindings and labels of templates. It writes only an
 // annotation on the Works of volume claims whose deletion people have allowed.
 package riskyedits
 
@@ -21,6 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/riskyedit"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -142,10 +143,13 @@ type check struct {
 	revision Revision
 	fleet    []*clusterv1alpha1.Cluster
 	world    *world
-	// bound are all bindings, and precious those of precious kinds.
-	bound    map[client.ObjectKey]workv1alpha2.Binding
-	precious []workv1alpha2.Binding
-	others   others
+	// bound are all bindings, precious those of precious kinds, and along those of what goes along with others.
+	bound           map[client.ObjectKey]workv1alpha2.Binding
+	precious, along []workv1alpha2.Binding
+	// users are what is known so far of templates with which others go along, and rules what these refer to; nil before.
+	users  map[client.ObjectKey]user
+	rules  *interpreter.Interpreter
+	others others
 }
 
 // lossesBy returns what an object of the revision would remove, without what people have allowed.
@@ -169,7 +173,11 @@ func (c *check) lossesBy(ctx context.Context, desired *unstructured.Unstructured
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, precious)
+		withdrawn, err := withdrawals{c}.losses(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, precious, withdrawn)
 	}
 	return slices.DeleteFunc(all, func(f finding) bool { return len(f.clusters) == 0 }), nil
 }
@@ -221,11 +229,15 @@ func (t *summary) add(b workv1alpha2.Binding, clusters []string) {
 	if len(clusters) == 0 {
 		return
 	}
-	of := b.BindingSpec().Resource
-	t.objects = append(t.objects, of.Kind+" "+strings.TrimPrefix(of.Namespace+"/"+of.Name, "/"))
+	t.objects = append(t.objects, titleOf(b.BindingSpec().Resource))
 	t.clusters = append(t.clusters, clusters...)
 	slices.Sort(t.clusters)
 	t.clusters = slices.Compact(t.clusters)
+}
+
+// titleOf names an object for people.
+func titleOf(of workv1alpha2.ObjectReference) string {
+	return of.Kind + " " + strings.TrimPrefix(of.Namespace+"/"+of.Name, "/")
 }
 
 // String returns a text such as "2 objects (ConfigMap shop/cfg, Deployment shop/web)".

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/riskyedit"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -28,7 +29,7 @@ func (c takeovers) takers(ctx context.Context) ([]inventory.ID, error) {
 	if err := c.readWorld(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.readPrecious(ctx); err != nil {
+	if err := c.readBound(ctx); err != nil {
 		return nil, err
 	}
 	unwritten := maps.Clone(c.world.next)
@@ -39,7 +40,8 @@ func (c takeovers) takers(ctx context.Context) ([]inventory.ID, error) {
 	}
 	if len(c.precious) == 0 {
 		maps.DeleteFunc(unwritten, func(_ inventory.ID, p policyv1alpha1.Policy) bool {
-			return !riskyedit.Suspect(p.PropagationSpec(), c.fleet)
+			withdraws := len(c.along) > 0 && !propagation.TakesAlong(p.PropagationSpec())
+			return !withdraws && !riskyedit.Suspect(p.PropagationSpec(), c.fleet)
 		})
 	}
 	if len(unwritten) == 0 {
@@ -118,7 +120,11 @@ func (c takeovers) losses(ctx context.Context) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range []finding{mistaken, precious} {
+		withdrawn, err := withdrawals{c.check}.losses(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range []finding{mistaken, precious, withdrawn} {
 			if len(f.clusters) > 0 {
 				out = append(out, f)
 			}
