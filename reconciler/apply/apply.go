@@ -231,8 +231,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		checkLastApplied,
 		r.prerequisites.validate,
 		loop.Unless((*state).isCurrent,
-			r.prerequisites.awaitApproval, places.Phase(r.awaitDependencies), places.Phase(r.successors.awaitSiblings), places.Phase(r.skipUnchanged),
-			places.Phase(stagemetrics.Phases(r.counts.Build, r.build))),
+			places.Phase(r.awaitDependencies), places.Phase(r.successors.awaitSiblings), places.Phase(r.skipUnchanged),
+			r.prerequisites.awaitApproval, places.Phase(stagemetrics.Phases(r.counts.Build, r.build))),
 		r.applyToRemoteCluster,
 		loop.Unless((*state).isCurrent, stagemetrics.Phases(r.counts.Apply,
 			places.Phase(r.observe), r.dryRun, places.Phase(r.successors.refuseSharedObjects), places.Phase(r.successors.planPrune), r.guardDeletions,
@@ -303,6 +303,7 @@ type built struct {
 // standing says how the revision of a run compares with what was applied before.
 type standing struct {
 	current       bool // the revision is applied already, and no check for drift is due
+	again         bool // the revision is applied already, by the spec as it is
 	sameContent   bool // the revision is a new one, but its files that count here are those of the one before
 	unchanged     bool // the same of one that is not tried yet, as the run waits for a dependency
 	waitsAsBefore bool // not unchanged, but the same as the one that began to wait

@@ -41,20 +41,23 @@ func (w *world) approved(review *gitopsv1alpha1.PullRequestReview, revision, hel
 // TestARevisionWithoutItsApproval is held, while drift of the one before is corrected, until it has it.
 func TestARevisionWithoutItsApproval(t *testing.T) {
 	w := newWorld(t)
-	first := w.commit(map[string]string{"app/config.yaml": configMaps(2)})
+	first := w.commit(map[string]string{"app/config.yaml": configMaps(2), "other/config.yaml": named("o")})
 	w.kustomization("web", eachSecond)
+	w.kustomization("other", in("./other"))
 	w.ready("web", first)
+	w.ready("other", first)
 	review := w.enforcing()
 	w.approved(review, first, "")
-	second := w.commit(map[string]string{"app/config.yaml": configMaps(3), "db/config.yaml": named("a")})
-	if message := w.awaitReason("web", second, approvals.ReasonMissing); !strings.Contains(message, "held by the PullRequestReview "+w.namespace+"/fleet: it has not been looked at yet") {
+	second := w.commit(map[string]string{"app/config.yaml": configMaps(3), "db/config.yaml": named("a"), "other/config.yaml": named("o"), "elsewhere/config.yaml": named("x")})
+	if message := w.awaitReason("web", second, approvals.ReasonMissing); !strings.Contains(message, "nobody has looked at it yet; the PullRequestReview "+w.namespace+"/fleet holds revision "+second+" until then") {
 		t.Errorf("before anybody looked: %s", message)
 	}
 	w.approved(review, first, second)
-	want := "pull request 7 awaits production: ann; have the pull request approved, revert it, or set the annotation gitops.flotilla.io/approved-commit: " + strings.TrimPrefix(second, "main@sha1:")
+	want := "pull request 7 awaits production: ann; the PullRequestReview " + w.namespace + "/fleet holds revision " + second + " until then: revert it, " +
+		"have it approved where the forge takes that after a merge, or set the annotation gitops.flotilla.io/approved-commit there to " + strings.TrimPrefix(second, "main@sha1:")
 	w.until("it is said what is awaited", func() (bool, string) {
 		message := w.awaitReason("web", second, approvals.ReasonMissing)
-		return strings.HasSuffix(message, want), message
+		return message == want, message
 	})
 	w.drifts()
 	w.restored("while it is held")
@@ -63,10 +66,14 @@ func TestARevisionWithoutItsApproval(t *testing.T) {
 	}
 	w.kustomization("new", in("./db"))
 	w.awaitReason("new", second, approvals.ReasonMissing)
+	w.ready("other", second) // it changes nothing there
+	w.change("other", in("./elsewhere"))
+	w.awaitReason("other", second, approvals.ReasonMissing)
+	w.change("other", in("./other"))
 	w.approved(review, second, "")
 	w.ready("web", second)
 
-	third := w.commit(map[string]string{"app/config.yaml": configMaps(4), "db/config.yaml": named("a")})
+	third := w.commit(map[string]string{"app/config.yaml": configMaps(4), "db/config.yaml": named("a"), "other/config.yaml": named("o")})
 	w.awaitReason("web", third, approvals.ReasonMissing)
 	if err := w.Hub.Delete(t.Context(), review); err != nil {
 		t.Fatal(err)

@@ -275,6 +275,7 @@ func (m *lastApplied) load(s *state) bool {
 		m.desired, _ = inventory.Read(s.ks.Status.Inventory) // what cannot be read is found out by the next full run
 	}
 	due := !s.now.Before(m.due)
+	s.again = m.known && m.applied.generation == s.ks.Generation && m.applied.revision == s.source.revision && m.applied.digest == s.source.digest
 	s.drift = due || m.missed || s.ks.Annotations[meta.ReconcileRequestAnnotation] != s.ks.Status.LastHandledReconcileAt
 	if !m.known || m.applied != s.inputs() || due {
 		m.missed = false

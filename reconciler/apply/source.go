@@ -137,9 +137,10 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	return nil
 }
 
-// awaitApproval ends a run while a revision lacks an approval that was not applied before. A watch starts a run when it has it.
+// awaitApproval ends a run while a revision that is not applied yet, and changes something here, lacks an approval. A watch starts a
+// run when it has it.
 func (p prerequisites) awaitApproval(ctx context.Context, s *state) (loop.Next, error) {
-	if s.source.revision == s.ks.Status.LastAppliedRevision {
+	if s.again {
 		return loop.Next{}, nil
 	}
 	again, err := approvals.Await(ctx, p.hub, approvals.Revision{Of: s.source.Source, Name: s.source.revision, Age: s.now.Sub(s.source.since)}, intervals.Retry(s.ks))

@@ -57,7 +57,7 @@ func Await(ctx context.Context, hub client.Reader, r Revision, retry time.Durati
 		case !known && r.Age < quiet:
 			again = quiet - r.Age
 		default:
-			return 0, loop.Waiting(ReasonMissing, retry, fmt.Errorf("revision %s is held by the PullRequestReview %s/%s: %s", r.Name, review.Namespace, review.Name, why))
+			return 0, loop.Waiting(ReasonMissing, retry, fmt.Errorf("%s; the PullRequestReview %s/%s holds revision %s until then%s", why, review.Namespace, review.Name, r.Name, how(review)))
 		}
 	}
 	return again, nil
@@ -72,15 +72,19 @@ func lacks(review *gitopsv1alpha1.PullRequestReview, name string) (why string, k
 	commit, enforced := revision.Checksum, review.Status.Enforced
 	switch {
 	case enforced == nil || enforced.ApprovedCommit != commit && (enforced.Held == nil || enforced.Held.Commit != commit):
-		return "it has not been looked at yet: see the conditions of that", false
+		return "nobody has looked at it yet", false
 	case enforced.ApprovedCommit == commit:
 		return "", true
 	}
-	how := "have the pull request approved, revert it"
-	if enforced.Held.PullRequest == 0 {
-		how = "revert it"
+	return enforced.Held.Message, true
+}
+
+// how says how a revision that is held is let go; empty where nobody has looked at it.
+func how(review *gitopsv1alpha1.PullRequestReview) string {
+	if review.Status.Enforced == nil || review.Status.Enforced.Held == nil {
+		return ""
 	}
-	return fmt.Sprintf("%s; %s, or set the annotation %s: %s", enforced.Held.Message, how, gitopsv1alpha1.ApprovedCommitAnnotation, commit), true
+	return fmt.Sprintf(": revert it, have it approved where the forge takes that after a merge, or set the annotation %s there to %s", gitopsv1alpha1.ApprovedCommitAnnotation, review.Status.Enforced.Held.Commit)
 }
 
 // SourceOf returns the source whose pull requests are reviewed.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/approvals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -83,7 +84,7 @@ func (r *Refusals) Judge(ctx context.Context, of Refusal) (judged error, mayPass
 // isRefusal reports whether an outcome means that the revision itself cannot be applied.
 func isRefusal(outcome *loop.Error) bool {
 	switch outcome.Reason {
-	case meta.ProgressingReason, meta.DependencyNotReadyReason, meta.ArtifactFailedReason, meta.HealthCheckFailedReason, meta.PruneFailedReason, siblings.ReasonHandingOver, inventory.ReasonDeletedAgain:
+	case approvals.ReasonMissing, meta.ProgressingReason, meta.DependencyNotReadyReason, meta.ArtifactFailedReason, meta.HealthCheckFailedReason, meta.PruneFailedReason, siblings.ReasonHandingOver, inventory.ReasonDeletedAgain:
 		return false
 	default:
 		return outcome.Class != loop.ClassRetry

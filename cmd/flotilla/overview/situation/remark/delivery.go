@@ -150,6 +150,8 @@ func KustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return "see its source: flotilla trace kustomization/" + object
 	case fluxmeta.DependencyNotReadyReason:
 		return DependencyNext(ready.Message)
+	case "ApprovalMissing":
+		return "see what is awaited: flotilla get pullrequestreviews -A"
 	case ClusterSilent:
 		return "see to the cluster that is silent (flotilla get clusters); this follows by itself. To go on without it: flotilla annotate kustomization " + object + " kustomize.flotilla.io/max-unreachable=1"
 	case "HandingOver":
