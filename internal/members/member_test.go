@@ -247,10 +247,10 @@ func TestApplyAndRead(t *testing.T) {
 	if err != nil || again.Owned != applied.Owned {
 		t.Errorf("after the correction: %v, %v", again, err)
 	}
-	if gone, err := m.Delete(t.Context(), configMap, key, "another"); gone || !apierrors.IsConflict(err) {
+	if gone, err := m.Delete(t.Context(), configMap, key, "another", metav1.DeletePropagationBackground); gone || !apierrors.IsConflict(err) {
 		t.Errorf("delete of another object = %t, %v, want a conflict", gone, err)
 	}
-	if gone, err := m.Delete(t.Context(), configMap, key, applied.UID); !gone || err != nil {
+	if gone, err := m.Delete(t.Context(), configMap, key, applied.UID, metav1.DeletePropagationBackground); !gone || err != nil {
 		t.Fatalf("delete = %t, %v", gone, err)
 	}
 	eventually(t, "it is seen gone", func() error {
@@ -259,7 +259,7 @@ func TestApplyAndRead(t *testing.T) {
 		}
 		return nil
 	})
-	if gone, err := m.Delete(t.Context(), configMap, key, applied.UID); !gone || err != nil {
+	if gone, err := m.Delete(t.Context(), configMap, key, applied.UID, metav1.DeletePropagationBackground); !gone || err != nil {
 		t.Errorf("delete of what is gone: %t, %v", gone, err)
 	}
 }

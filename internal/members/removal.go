@@ -11,16 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
-// Delete removes the object that has this UID, and what it owns in the background,
-// and reports whether the member answers that it is gone: one that somebody holds, or
-// that ends with grace, stays for a while. An object that is not there is gone; one
+// Delete removes the object that has this UID, and what it owns, in the background or before it (metav1.DeletePropagationForeground),
+// and reports whether the member answers that it is gone: one that somebody holds,
+// that ends with grace, or that waits for what it owns, stays for a while. An object that is not there is gone; one
 // with another UID is a conflict.
-func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (gone bool, err error) {
+func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID, owned metav1.DeletionPropagation) (gone bool, err error) {
 	answer, err := m.own().delete(ctx, gvk, key, metav1.DeleteOptions{
-		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &uid},
+		PropagationPolicy: &owned, Preconditions: &metav1.Preconditions{UID: &uid},
 	})
 	m.informer.Undid(gvk, key)
 	if apierrors.IsNotFound(err) {

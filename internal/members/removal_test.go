@@ -1,6 +1,7 @@
 package members_test
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 
@@ -20,24 +21,26 @@ func TestWhatIsGoneOnceItIsDeleted(t *testing.T) {
 		return metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: finalizers}
 	}
 	for name, tc := range map[string]struct {
-		obj  client.Object
-		kind string
-		gone bool
+		obj   client.Object
+		kind  string
+		owned metav1.DeletionPropagation
+		gone  bool
 	}{
-		"a Status is the answer":           {&corev1.ConfigMap{ObjectMeta: named("free")}, "ConfigMap", true},
-		"the object as it was":             {&corev1.ServiceAccount{ObjectMeta: named("free")}, "ServiceAccount", true},
-		"one that a finalizer holds":       {&corev1.ConfigMap{ObjectMeta: named("held", "example.com/wait")}, "ConfigMap", false},
-		"one that waits for what is in it": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns + "-in"}}, "Namespace", false},
+		"a Status is the answer":           {obj: &corev1.ConfigMap{ObjectMeta: named("free")}, kind: "ConfigMap", gone: true},
+		"the object as it was":             {obj: &corev1.ServiceAccount{ObjectMeta: named("free")}, kind: "ServiceAccount", gone: true},
+		"one that a finalizer holds":       {obj: &corev1.ConfigMap{ObjectMeta: named("held", "example.com/wait")}, kind: "ConfigMap", gone: false},
+		"one that waits for what it owns":  {obj: &corev1.ConfigMap{ObjectMeta: named("owner")}, kind: "ConfigMap", owned: metav1.DeletePropagationForeground},
+		"one that waits for what is in it": {obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns + "-in"}}, kind: "Namespace", gone: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := env.Hub.Create(t.Context(), tc.obj); err != nil {
 				t.Fatal(err)
 			}
-			gone, err := m.Delete(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: tc.kind}, client.ObjectKeyFromObject(tc.obj), tc.obj.GetUID())
+			gone, err := m.Delete(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: tc.kind}, client.ObjectKeyFromObject(tc.obj), tc.obj.GetUID(), cmp.Or(tc.owned, metav1.DeletePropagationBackground))
 			if gone != tc.gone || err != nil {
 				t.Errorf("delete = %t, %v, want %t", gone, err, tc.gone)
 			}
-			if len(tc.obj.GetFinalizers()) > 0 {
+			if len(tc.obj.GetFinalizers()) > 0 || tc.owned != "" {
 				free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 				if err := env.Hub.Patch(t.Context(), tc.obj, free); err != nil {
 					t.Error(err)

@@ -159,6 +159,7 @@ func Same(want, have *workv1alpha1.Work) bool {
 		sameRecord(want, have, propagation.FaultAnnotation) &&
 		sameRecord(want, have, workv1alpha2.DriftAnnotation) &&
 		sameRecord(want, have, workv1alpha2.AppliedByAnnotation) &&
+		sameRecord(want, have, workv1alpha2.LeavesFirstAnnotation) &&
 		!slices.ContainsFunc(want.Finalizers, func(f string) bool { return !slices.Contains(have.Finalizers, f) }) &&
 		(len(want.OwnerReferences) == 0 || equality.Semantic.DeepEqual(want.OwnerReferences, have.OwnerReferences)) &&
 		ptr.Equal(want.Spec.SuspendDispatching, have.Spec.SuspendDispatching) &&

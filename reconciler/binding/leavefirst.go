@@ -37,7 +37,16 @@ func leaveFirst(ctx context.Context, p writer, s *state) error {
 		return nil // or else it could not be made anew
 	}
 	away := once(awayFrom(ctx, p))
-	if err := p.remove(ctx, worksIn(s.works, plan.MayLeaveFirst(spec, away)...)); err != nil {
+	may := worksIn(s.works, plan.MayLeaveFirst(spec, away)...)
+	for _, w := range may { // before they are deleted, so that no deletion is seen without it
+		if w.Annotations[workv1alpha2.LeavesFirstAnnotation] != "" || p.written.Leaving(w) {
+			continue
+		}
+		if err := p.claims.annotate(ctx, w, workv1alpha2.LeavesFirstAnnotation, "true", "a copy leaves before another one starts"); err != nil {
+			return err
+		}
+	}
+	if err := p.remove(ctx, may); err != nil {
 		return err
 	}
 	late := slices.DeleteFunc(slices.Clone(from), func(cluster string) bool {

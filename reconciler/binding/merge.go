@@ -16,7 +16,7 @@ import (
 // they are removed.
 var optional = []string{
 	policyv1alpha1.AppliedOverrides, policyv1alpha1.AppliedClusterOverrides, propagation.FaultAnnotation, workv1alpha2.DriftAnnotation,
-	workv1alpha2.AppliedByAnnotation,
+	workv1alpha2.AppliedByAnnotation, workv1alpha2.LeavesFirstAnnotation,
 }
 
 // merged returns current with all that planned sets, and whether that differs.

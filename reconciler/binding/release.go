@@ -43,13 +43,13 @@ func (p releaser) release(ctx context.Context, w *workv1alpha1.Work) error {
 	if err != nil || !gone {
 		return err
 	}
-	return p.annotate(ctx, w, template, "the template of a claim is gone: it goes with its work")
+	return p.annotate(ctx, w, workv1alpha2.TemplateGoneAnnotation, template, "the template of a claim is gone: it goes with its work")
 }
 
-// annotate says which template of a Work is gone; nil for none.
-func (p releaser) annotate(ctx context.Context, w *workv1alpha1.Work, template any, says string) error {
+// annotate sets an annotation of a Work, of its deletion; nil takes it away.
+func (p releaser) annotate(ctx context.Context, w *workv1alpha1.Work, key string, value any, says string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": w.UID, "annotations": map[string]any{workv1alpha2.TemplateGoneAnnotation: template}, // of this Work, not of a later one of its name
+		"uid": w.UID, "annotations": map[string]any{key: value}, // of this Work, not of a later one of its name
 	}})
 	if err != nil {
 		return fmt.Errorf("say of work %s/%s that %s: %w", w.Namespace, w.Name, says, err)
@@ -77,7 +77,7 @@ func (p releaser) retain(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	for _, w := range works {
-		if err := p.annotate(ctx, w, nil, "the template of a claim is there again: it stays"); err != nil {
+		if err := p.annotate(ctx, w, workv1alpha2.TemplateGoneAnnotation, nil, "the template of a claim is there again: it stays"); err != nil {
 			return loop.Next{}, err
 		}
 	}

@@ -208,10 +208,10 @@ func TestDispatchAndClean(t *testing.T) {
 		"it is pruned from all":                         {binding: pruned("m1", on("m1")), there: []string{"m1"}, want: map[string]bool{"delete m1": true}},
 		"it is to run nowhere":                          {binding: on(), there: []string{"m1"}, want: map[string]bool{"delete m1": true}},
 		"a cluster is left gracefully":                  {binding: evicting(policyv1alpha1.PurgeModeGracefully, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"create m2": true}},
-		"a cluster is left first":                       {binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"delete m1": true}, after: 30 * time.Second},
+		"a cluster is left first":                       {binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"patch m1": true, "delete m1": true}, after: 30 * time.Second},
 		"a cluster is left first, others run it already": {
 			binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2", "m3"), there: []string{"m1", "m2"}, plans: []plan.WorkPlan{{Cluster: "m2", Work: work("m2", raw(`{"kind":"X","n":2}`))}, planned("m3")[0]},
-			want: map[string]bool{"delete m1": true, "patch m2": true}, after: 30 * time.Second,
+			want: map[string]bool{"patch m1": true, "delete m1": true, "patch m2": true}, after: 30 * time.Second,
 		},
 		"a cluster that is not known": {binding: on("m1"), plans: []plan.WorkPlan{{Cluster: "m1", Err: fmt.Errorf("m1: %w", plan.ErrUnknownCluster)}}},
 	}
@@ -222,15 +222,18 @@ func TestDispatchAndClean(t *testing.T) {
 			for _, c := range tc.there {
 				s.works = append(s.works, work(c))
 			}
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			written := writecache.New[*workv1alpha1.Work](clock)
 			p := writer{
 				hub:      hub,
+				claims:   releaser{hub: hub, written: written, clock: clock},
 				recalls:  undelete.Recaller{Leaving: nothingLeaves},
 				parallel: 1,
 				cluster: func(context.Context, string) (*clusterv1alpha1.Cluster, bool, error) {
 					return &clusterv1alpha1.Cluster{}, true, nil // without conditions, it counts as reachable
 				},
-				written: writecache.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
-				clock:   clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+				written: written,
+				clock:   clock,
 				find: func(_ context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
 					for _, w := range s.works {
 						if client.ObjectKeyFromObject(w) == key {

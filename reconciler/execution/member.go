@@ -40,7 +40,7 @@ type reader interface {
 
 type writer interface {
 	impersonation.Member
-	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (gone bool, err error)
+	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID, owned metav1.DeletionPropagation) (gone bool, err error)
 }
 
 // connection is a connected member.

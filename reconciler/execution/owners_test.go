@@ -126,7 +126,7 @@ func (y *yard) Patch(context.Context, schema.GroupVersionKind, types.NamespacedN
 	return nil
 }
 
-func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.NamespacedName, uid types.UID) (bool, error) {
+func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.NamespacedName, uid types.UID, _ metav1.DeletionPropagation) (bool, error) {
 	y.asked = append(y.asked, "removed "+string(uid))
 	if y.refuses != nil {
 		return false, y.refuses

@@ -155,8 +155,12 @@ func (e *edge) Patch(_ context.Context, _ schema.GroupVersionKind, key types.Nam
 	return e.refuse
 }
 
-func (e *edge) Delete(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (bool, error) {
-	e.ask("delete %s %s", key.Name, uid)
+func (e *edge) Delete(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName, uid types.UID, owned metav1.DeletionPropagation) (bool, error) {
+	text := fmt.Sprintf("delete %s %s", key.Name, uid)
+	if owned != metav1.DeletePropagationBackground {
+		text += " in " + string(owned)
+	}
+	e.ask("%s", text)
 	return !e.keeps && e.refuse == nil, e.refuse
 }
 
@@ -626,6 +630,35 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 			}
 			if result.RequeueAfter <= 0 || result.RequeueAfter > tc.most || tc.refuse == nil && result.RequeueAfter != tc.most {
 				t.Errorf("looked at again after %s, want %s at most", result.RequeueAfter, tc.most)
+			}
+		})
+	}
+}
+
+// TestRemovalOfWhatLeavesFirst: what runs Pods is there until these have ended, if nothing may start elsewhere before.
+func TestRemovalOfWhatLeavesFirst(t *testing.T) {
+	read := strings.NewReplacer("apps/v1", "v1", "Deployment", "ConfigMap").Replace(manifestText)
+	for name, tc := range map[string]struct {
+		text     string
+		observed *members.Observed
+		asked    []string
+		lets     bool
+	}{
+		"what runs":             {manifestText, ours(asIs), []string{"delete web u in Foreground"}, false},
+		"what is going already": {manifestText, ours(going), nil, false},
+		"what runs nothing":     {read, ours(asIs), []string{"delete web u"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &edge{presence: members.Present, observed: tc.observed, keeps: true}
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			s := &state{key: workKey, work: testWork(tc.text), cluster: &clusterv1alpha1.Cluster{}, member: e}
+			s.work.Annotations = map[string]string{workv1alpha2.LeavesFirstAnnotation: "true"}
+			_, err := w.lifetime.deleteObjects(t.Context(), s)
+			if diff := cmp.Diff(tc.asked, e.asked); diff != "" {
+				t.Errorf("asked of the member (-want +got):\n%s", diff)
+			}
+			if (err == nil) != tc.lets {
+				t.Errorf("deleteObjects = %v, should let go: %t", err, tc.lets)
 			}
 		})
 	}

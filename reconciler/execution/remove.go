@@ -8,11 +8,16 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
+	kindclass "github.com/flotilla-io/flotilla/policies/interpreter/running"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/execution/cascadeguard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/deletionrecheck"
@@ -93,7 +98,7 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		err = s.member.Patch(ctx, kind, m.Key, ownermeta.Unset(observed.UID))
 	} else {
 		verb = "Removed"
-		gone, err = s.member.Delete(ctx, kind, m.Key, observed.UID)
+		gone, err = s.member.Delete(ctx, kind, m.Key, observed.UID, ownedBy(s.work, kind))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return r.link.fault(err)
@@ -103,6 +108,14 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		return terminating(s, m)
 	}
 	return nil
+}
+
+// ownedBy returns how what an object owns is removed: before it, where nothing may start elsewhere while that runs.
+func ownedBy(w *workv1alpha1.Work, kind schema.GroupVersionKind) metav1.DeletionPropagation {
+	if w.Annotations[workv1alpha2.LeavesFirstAnnotation] != "" && kindclass.Of(kind.GroupKind()) != kindclass.Passive {
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
 }
 
 // keep leaves a volume claim in the member, with this hub's metadata: a later Work for it

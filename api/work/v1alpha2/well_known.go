@@ -114,6 +114,9 @@ const (
 	// TemplateGoneAnnotation on the Work of a PersistentVolumeClaim is the UID of its template
 	// once that is deleted: only then does the claim go with its Work.
 	TemplateGoneAnnotation = "propagation.flotilla.io/template-gone"
+	// LeavesFirstAnnotation on a Work that is to be deleted says with "true" that nothing may start
+	// elsewhere before all that it runs has ended.
+	LeavesFirstAnnotation = "propagation.flotilla.io/leaves-first"
 	// AppliedByAnnotation says who applied a template or an override, and on a Work
 	// all whose word is in its manifests: authors, as JSON. Admission writes it; none is
 	// the control plane and its administrators.
