@@ -61,7 +61,8 @@ func leaveFirst(ctx context.Context, p writer, s *state) error {
 		}
 	}
 	s.plans = slices.DeleteFunc(s.plans, func(w plan.WorkPlan) bool {
-		starts := len(worksIn(s.works, w.Cluster)) == 0
+		// One that goes there counts as gone, although it might be kept.
+		starts := !slices.ContainsFunc(worksIn(s.works, w.Cluster), func(w *workv1alpha1.Work) bool { return !p.written.Leaving(w) })
 		if starts {
 			waits(w.Cluster, "nothing starts")
 		}

@@ -169,6 +169,7 @@ func TestDispatchAndClean(t *testing.T) {
 	cases := map[string]struct {
 		binding *workv1alpha2.ResourceBinding
 		there   []string
+		goes    []string // from there
 		plans   []plan.WorkPlan
 		fails   map[string]error
 		want    map[string]bool
@@ -213,6 +214,10 @@ func TestDispatchAndClean(t *testing.T) {
 			binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2", "m3"), there: []string{"m1", "m2"}, plans: []plan.WorkPlan{{Cluster: "m2", Work: work("m2", raw(`{"kind":"X","n":2}`))}, planned("m3")[0]},
 			want: map[string]bool{"patch m1": true, "delete m1": true, "patch m2": true}, after: 30 * time.Second,
 		},
+		"a cluster is left first, for one that was left before": {
+			binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2"), there: []string{"m1"}, goes: []string{"m2"}, plans: planned("m2"),
+			want: map[string]bool{"patch m1": true, "delete m1": true}, after: 30 * time.Second,
+		},
 		"a cluster that is not known": {binding: on("m1"), plans: []plan.WorkPlan{{Cluster: "m1", Err: fmt.Errorf("m1: %w", plan.ErrUnknownCluster)}}},
 	}
 	for name, tc := range cases {
@@ -221,6 +226,9 @@ func TestDispatchAndClean(t *testing.T) {
 			s := state{binding: tc.binding, plans: tc.plans}
 			for _, c := range tc.there {
 				s.works = append(s.works, work(c))
+			}
+			for _, c := range tc.goes {
+				s.works = append(s.works, work(c, func(w *workv1alpha1.Work) { w.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }))
 			}
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 			written := writecache.New[*workv1alpha1.Work](clock)
