@@ -181,7 +181,7 @@ func removeOne(ctx context.Context, cluster string, member *members.Member, o *o
 	if is.Applied = ownership.Applies(live); live.GetUID() != o.uid || is.Work != o.Work || !is.Suspect(cluster, member.Standing()) {
 		return nil
 	}
-	if _, err := member.Delete(ctx, o.kind, o.NamespacedName, o.uid); client.IgnoreNotFound(err) != nil {
+	if _, err := member.Delete(ctx, o.kind, o.NamespacedName, o.uid, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	log.FromContext(ctx).Info("Removed an orphan", "cluster", cluster, "kind", o.kind.Kind, "namespace", o.Namespace, "name", o.Name, "work", o.Work)
