@@ -45,10 +45,13 @@ func Held(in WorksInput, works []*workv1alpha1.Work, unknown bool) ([]WorkPlan, 
 	if len(lack) == 0 {
 		return plans, nil
 	}
+	awaited, err := in.awaited(works)
+	if err != nil {
+		return nil, err
+	}
 	var rendered []WorkPlan
 	held := in.restore(works, unknown)
-	if held == nil {
-		var err error
+	if held == nil && !awaited {
 		if rendered, err = Works(in); err != nil {
 			return nil, err
 		}
@@ -58,7 +61,7 @@ func Held(in WorksInput, works []*workv1alpha1.Work, unknown bool) ([]WorkPlan, 
 		switch {
 		case i >= 0:
 			plans = append(plans, rendered[i])
-		case len(spec.GracefulEvictionTasks) > 0:
+		case len(spec.GracefulEvictionTasks) > 0 && !awaited:
 			plans = append(plans, WorkPlan{Cluster: name, Err: held})
 		case workIn(works, name) != nil:
 			plans = append(plans, WorkPlan{Cluster: name, Stands: true})
@@ -66,6 +69,17 @@ func Held(in WorksInput, works []*workv1alpha1.Work, unknown bool) ([]WorkPlan, 
 	}
 	slices.SortFunc(plans, func(a, b WorkPlan) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return plans, nil
+}
+
+// awaited reports whether the template is as clusters have it, so that nothing is held back: the version that the binding is for is about to
+// be seen.
+func (in *WorksInput) awaited(works []*workv1alpha1.Work) (bool, error) {
+	digest, err := propagation.Digest(in.Template)
+	if err != nil {
+		return false, fmt.Errorf("digest of the template: %w", err)
+	}
+	return slices.ContainsFunc(works, func(w *workv1alpha1.Work) bool { return w.Annotations[propagation.DigestAnnotation] == digest }) &&
+		digest != in.Binding.GetAnnotations()[propagation.DigestAnnotation], nil
 }
 
 func workIn(works []*workv1alpha1.Work, cluster string) *workv1alpha1.Work {

@@ -83,6 +83,13 @@ func TestHeld(t *testing.T) {
 		"the old one has one that asks for as much": {change: func(_ *plan.WorksInput, works []*workv1alpha1.Work) {
 			works[0].Annotations[propagation.DigestAnnotation] = "x"
 		}, want: []string{"b: 3 of nginx"}},
+		"the template is what clusters have, and the binding is ahead": {change: func(in *plan.WorksInput, works []*workv1alpha1.Work) {
+			digest, err := propagation.Digest(in.Template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			works[0].Annotations[propagation.DigestAnnotation] = digest
+		}},
 		"nothing moves, and nothing is known of it": {unknown: true, change: func(in *plan.WorksInput, _ []*workv1alpha1.Work) {
 			in.Binding.BindingSpec().GracefulEvictionTasks = nil
 		}},
