@@ -104,7 +104,7 @@ func (x awaiting) variables(ctx context.Context, w Wait) (string, error) {
 			continue
 		}
 		holder := &kustomizev1.Kustomization{}
-		if err := x.hub.Get(ctx, key, holder); client.IgnoreNotFound(err) != nil {
+		if err := x.hub.Get(ctx, key, holder, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("read the Kustomization %s: %w", key, err)
 		} else if err != nil || !x.Is(holder, own.Namespace, w.At) || Wrote(holder, w.At.Revision) || refused(holder, w.At.Revision) {
 			continue
@@ -134,7 +134,7 @@ func (x awaiting) upcoming(ctx context.Context, w Wait, ks *kustomizev1.Kustomiz
 		return ks, nil
 	}
 	parent := &kustomizev1.Kustomization{}
-	if err := x.hub.Get(ctx, key, parent); err != nil {
+	if err := x.hub.Get(ctx, key, parent, client.UnsafeDisableDeepCopy); err != nil { // each child asks: an inventory may be large
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
 		}
@@ -148,7 +148,10 @@ func (x awaiting) upcoming(ctx context.Context, w Wait, ks *kustomizev1.Kustomiz
 		return nil, err
 	}
 	if next == parent {
-		if differs, err := w.Differs(ctx, parent, w.At); Wrote(parent, w.At.Revision) || err == nil && !differs {
+		if Wrote(parent, w.At.Revision) {
+			return ks, nil
+		}
+		if differs, err := w.Differs(ctx, parent, w.At); err == nil && !differs {
 			return ks, nil
 		}
 	}
