@@ -74,7 +74,8 @@ func (p reader) readTemplate(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	s.template, s.held = obj, !same && !p.unchanged(ctx, obj, s.binding)
+	// The question is about a copy: whoever answers may claim it.
+	s.template, s.held = obj, !same && !p.unchanged(ctx, obj.DeepCopy(), s.binding)
 	return loop.Next{}, nil
 }
 
