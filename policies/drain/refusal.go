@@ -7,6 +7,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -31,4 +32,20 @@ func refusal(b workv1alpha2.Binding, task *workv1alpha2.GracefulEvictionTask, ke
 		return ""
 	}
 	return strings.Join(refuse, "; ")
+}
+
+// ungiven returns why none of the clusters that a template moves to is given a copy at all, as an edit is held back; empty where one is, or
+// will be by itself.
+func ungiven(b workv1alpha2.Binding, to []workv1alpha2.TargetCluster) string {
+	faults := propagation.ClusterFaultsOf(b)
+	var all []string
+	for _, t := range to {
+		if why := faults[t.Name]; strings.HasPrefix(why, propagation.HeldBack) {
+			all = append(all, t.Name+" does not get it: "+strings.TrimSuffix(why, "."))
+		}
+	}
+	if len(all) < len(to) {
+		return ""
+	}
+	return strings.Join(all, "; ")
 }

@@ -186,6 +186,9 @@ func (r *Row) leaves(b workv1alpha2.Binding, at int, away bool, now time.Time) {
 			}
 		}
 	}
+	if why := ungiven(b, r.To); r.State == Leaves && why != "" {
+		r.State, r.Why, r.Next = Refused, why, r.explain()
+	}
 }
 
 // stands fills in why a template is placed in the cluster still.

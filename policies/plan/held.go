@@ -23,7 +23,7 @@ import (
 type HeldError struct{ Why string }
 
 func (e *HeldError) Error() string {
-	return "the template's latest edit is held back, and what it moves to does not get the version before: " + e.Why
+	return propagation.HeldBack + ", and what it moves to does not get the version before: " + e.Why
 }
 
 // Held returns what the clusters of a binding should hold while its template must not be rendered: it is not the version that the binding

@@ -21,6 +21,9 @@ const ClusterFaultsAnnotation = "propagation.flotilla.io/cluster-faults"
 // by Events only.
 const mostFaults = 8
 
+// HeldBack begins the fault of a cluster that gets no copy, as the version that others run cannot be had and a newer one must not be sent.
+const HeldBack = "the template's latest edit is held back"
+
 // ClusterFaults are why clusters have no Work, by cluster.
 type ClusterFaults map[string]string
 
