@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/reconciler/apply/approvals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/refusals"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
@@ -47,7 +47,7 @@ func stands(have *gitopsv1alpha1.CommitStatus, v verdict, commit string) bool {
 // passing are the reasons for which a revision is not applied, but may be
 // without anybody doing anything, or once somebody approves of it.
 var passing = []string{
-	approvals.ReasonMissing,
+	refusals.ApprovalMissing,
 	meta.ReconciliationFailedReason, meta.ProgressingReason, meta.DependencyNotReadyReason, meta.PruneFailedReason, meta.ArtifactFailedReason,
 	inventory.ReasonDeletedAgain, inventory.ReasonNamespaceTerminating,
 }

@@ -26,6 +26,8 @@ const (
 	InvalidKubeConfig = "InvalidKubeConfig"
 	// EmptyBuild says that the folder of spec.path holds no manifests.
 	EmptyBuild = "EmptyBuild"
+	// ApprovalMissing says that a revision lacks an approval that a PullRequestReview enforces.
+	ApprovalMissing = "ApprovalMissing"
 )
 
 // liftable holds the reasons that are about the spec, or an annotation beside it, and whether another revision may lift

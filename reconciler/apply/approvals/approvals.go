@@ -18,11 +18,12 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/refusals"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
 // ReasonMissing says that a revision lacks an approval.
-const ReasonMissing = "ApprovalMissing"
+const ReasonMissing = refusals.ApprovalMissing
 
 // quiet is for how long nothing is said of a revision that no review has looked at: most need nothing, which is known soon.
 const quiet = 10 * time.Second
