@@ -31,12 +31,13 @@ type User struct {
 	Edited bool
 }
 
-// Lost returns the clusters that lose the object by the edit in question, sorted.
+// Lost returns the clusters that lose the object as templates leave them by the edit in question, sorted. What is not taken along any more
+// with one that stays is Missed.
 func (d Dependency) Lost() []string {
 	lost := slices.Clone(d.Unplaced)
 	for _, u := range d.Users {
 		if u.Edited {
-			lost = append(lost, u.ends()...)
+			lost = append(lost, u.Leaves...)
 		}
 	}
 	return without(lost, d.kept())
@@ -66,15 +67,6 @@ func (d Dependency) kept() []string {
 		}
 	}
 	return out
-}
-
-// ends returns the clusters in which the user has the object along no more by the edits. A template that refers to it
-// no more loses it by its own edit, other than where it leaves.
-func (u User) ends() []string {
-	if u.Alone && !u.Done {
-		return u.Clusters
-	}
-	return u.Leaves
 }
 
 // without returns the names that are not among others, sorted and each of them once; nil for none.

@@ -107,9 +107,7 @@ func TestWhatGoesAlongIsNotWithdrawn(t *testing.T) {
 		"a claim is named, and nothing else is": {
 			wants: []string{off}, there: append(maps("web"), claim()), allowed: "persistentvolumeclaim/shop/data", want: still + "PropagationPolicy/shop/all " + four,
 		},
-		"a claim goes along":                                {wants: []string{off}, there: append(maps("web"), claim()), want: data + "; " + still + "PropagationPolicy/shop/all " + four},
-		"a claim does, and the revision is allowed to":      {wants: []string{off}, there: append(maps("web"), claim()), allowed: "main@sha1:1", want: data},
-		"a claim does, and the policy is":                   {wants: []string{off}, there: append(maps("web"), claim()), allowed: "propagationpolicy/shop/all"},
+		"a claim goes along, and stays in clusters":         {wants: []string{off}, there: append(maps("web"), claim()), want: still + "PropagationPolicy/shop/all " + four},
 		"the Deployment refers to none any more":            {wants: []string{off}, there: maps("web"), web: web},
 		"the Deployment does not refer to some any more":    {wants: []string{off}, web: edited(webWithMaps, "{configMapRef: {name: m1}}, ", "", "{configMapRef: {name: m2}}, ", ""), there: maps("web"), want: still + "PropagationPolicy/shop/all would take 2 objects (ConfigMap shop/m3, ConfigMap shop/m4) out of east, west"},
 		"another Deployment takes them along, too":          {wants: []string{off}, there: append(maps("web", "api"), other(), object(t, otherPolicy))},
